@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_BASE_LIMITS_H
+#define SENNIT_BASE_LIMITS_H
+
+/* Every bound of the transport, with what happens there. */
+
+/* Gathered output is handed to the kernel when a connection has this much.
+ * 32-64 KiB is the flat top of throughput over loopback (reference: limits B). */
+#define SNI_BATCH_BYTES (64u * 1024u)
+
+/* Bodies shorter than this are copied into the batch, longer ones are gathered
+ * by reference: the crossover of copy and iovec. */
+#define SNI_COPY_MAX_BYTES 4096u
+
+/* Storage taken per chunk of gathered output. */
+#define SNI_CHUNK_BYTES (64u * 1024u)
+
+/* Smallest and largest receive that is offered to the kernel. A window grows
+ * beyond this only for a frame that is known to be larger. */
+#define SNI_RECV_BYTES (128u * 1024u)
+
+/* A frame's window never grows to more than this many times what has been
+ * received of it, so that a hostile length costs its sender as much as us. */
+#define SNI_RECV_GROWTH 4u
+
+/* Vectors of one send. More stay for the next one. */
+#define SNI_SEND_PARTS 64u
+
+/* Octets of one handshake command (READY, ERROR). More closes the connection. */
+#define SNI_HANDSHAKE_COMMAND_MAX_BYTES (64u * 1024u)
+
+/* Properties of one READY. More closes the connection. */
+#define SNI_METADATA_PROPERTIES_MAX 64u
+
+/* A subscription's prefix. Longer ones close the connection, or are refused by
+ * sennit_sock_subscribe(). */
+#define SNI_TOPIC_MAX_BYTES (1024u * 1024u)
+
+/* Subscriptions one peer may hold. More close its connection. */
+#define SNI_TOPICS_PER_PEER_MAX (1024u * 1024u)
+
+/* Control frames (PONG, SUBSCRIBE) waiting for one peer to read them. A peer
+ * that makes us answer more than it reads is closed. */
+#define SNI_CONTROL_MAX_BYTES (64u * 1024u * 1024u)
+
+/* Completions handled before timers and callbacks get their turn. */
+#define SNI_TURN_COMPLETIONS 256
+
+/* Connections taken from one listener in a row, so that a flood of strangers
+ * does not starve those already here. */
+#define SNI_ACCEPTS_PER_TURN 64
+
+/* Delay before accepting again after the system ran out of descriptors. */
+#define SNI_ACCEPT_RETRY_NS (100u * 1000u * 1000u)
+
+/* Sends that follow a flush within this time are gathered. */
+#define SNI_GATHER_NS (20u * 1000u)
+
+/* Unread monitor events kept per socket; the oldest are dropped and counted. */
+#define SNI_EVENTS_MAX 64u
+
+#endif /* SENNIT_BASE_LIMITS_H */
