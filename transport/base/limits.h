@@ -15,13 +15,23 @@
 /* Storage taken per chunk of gathered output. */
 #define SNI_CHUNK_BYTES (64u * 1024u)
 
+/* The first chunk of a queue that was empty. */
+#define SNI_CHUNK_SMALL_BYTES 4096u
+
 /* Smallest and largest receive that is offered to the kernel. A window grows
  * beyond this only for a frame that is known to be larger. */
 #define SNI_RECV_BYTES (128u * 1024u)
 
+/* Less room than this at the end of a window, and it moves to a fresh block
+ * before the next receive. */
+#define SNI_RECV_MIN_BYTES (16u * 1024u)
+
 /* A frame's window never grows to more than this many times what has been
  * received of it, so that a hostile length costs its sender as much as us. */
 #define SNI_RECV_GROWTH 4u
+
+/* Bytes offered to the kernel in one send, as far as vectors can tell. */
+#define SNI_SEND_BYTES (1024u * 1024u)
 
 /* Vectors of one send. More stay for the next one. */
 #define SNI_SEND_PARTS 64u

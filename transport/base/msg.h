@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_BASE_MSG_H
+#define SENNIT_BASE_MSG_H
+
+#include "base/block.h"
+#include "base/bytes.h"
+
+/* What a sennit_msg holds inside. */
+typedef struct sni_msg {
+    union {
+        uint8_t small[SENNIT_MSG_INLINE_MAX];
+        struct {
+            uint8_t *data;
+            size_t size;
+            sni_block *block; /* one reference is ours */
+        } view;
+    } u;
+    uint8_t small_size; /* or SNI_MSG_VIEW */
+    bool more;
+    uint32_t peer; /* connection it was received from, or 0 */
+} sni_msg;
+
+#define SNI_MSG_VIEW 0xff
+
+_Static_assert(sizeof(sni_msg) == 64, "a message is one cache line");
+_Static_assert(sizeof(sennit_msg) == sizeof(sni_msg), "public and internal message agree");
+
+static inline sni_msg *
+sni_msg_of(sennit_msg *msg)
+{
+    return (sni_msg *)(void *)msg;
+}
+
+static inline const sni_msg *
+sni_msg_of_const(const sennit_msg *msg)
+{
+    return (const sni_msg *)(const void *)msg;
+}
+
+/* Fills an EMPTY msg with `size` bytes at `data`, which lie in `home`: small
+ * bodies are copied in, larger ones take a reference. Cannot fail. */
+static inline void
+sni_msg_init_view(sni_msg *msg, uint8_t *data, size_t size, sni_block *home, bool more,
+                  uint32_t peer)
+{
+    msg->more = more;
+    msg->peer = peer;
+    if (size <= SENNIT_MSG_INLINE_MAX) {
+        msg->small_size = (uint8_t)size;
+        memcpy(msg->u.small, data, size);
+        return;
+    }
+    msg->small_size = SNI_MSG_VIEW;
+    msg->u.view.data = data;
+    msg->u.view.size = size;
+    msg->u.view.block = sni_block_ref(home);
+}
+
+/* The counted storage of a body that is not inline, or NULL. */
+static inline sni_block *
+sni_msg_block(const sni_msg *msg)
+{
+    return msg->small_size == SNI_MSG_VIEW ? msg->u.view.block : NULL;
+}
+
+#endif /* SENNIT_BASE_MSG_H */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/msgq.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+static sni_msg *
+slot(sni_msgq *queue, size_t position)
+{
+    return &queue->ring[(queue->first + position) % queue->capacity];
+}
+
+static size_t
+body_size(const sni_msg *msg)
+{
+    return msg->small_size == SNI_MSG_VIEW ? msg->u.view.size : msg->small_size;
+}
+
+void
+sni_msgq_init(sni_msgq *queue, const sennit_allocator *alloc)
+{
+    *queue = (sni_msgq){ .alloc = alloc };
+}
+
+void
+sni_msgq_fini(sni_msgq *queue)
+{
+    for (size_t i = 0; i < queue->count; i++)
+        sni_block_unref(sni_msg_block(slot(queue, i)));
+    sni_release(queue->alloc, queue->ring);
+    sni_msgq_init(queue, queue->alloc);
+}
+
+static bool
+grow(sni_msgq *queue)
+{
+    size_t old = queue->capacity;
+
+    if (!sni_grow(queue->alloc, &queue->ring, &queue->capacity, queue->count + 1,
+                  sizeof *queue->ring))
+        return false;
+    /* The part that had wrapped around moves behind the old end. */
+    if (queue->first + queue->count > old) {
+        size_t wrapped = queue->first + queue->count - old;
+
+        memcpy(queue->ring + old, queue->ring, wrapped * sizeof *queue->ring);
+    }
+    return true;
+}
+
+sennit_err
+sni_msgq_push(sni_msgq *queue, sni_msg *msg, bool more)
+{
+    sni_msg *to;
+
+    if (queue->count == queue->capacity && !grow(queue))
+        return SENNIT_ENOMEM;
+    to = slot(queue, queue->count);
+    *to = *msg;
+    to->more = more;
+    queue->count++;
+    queue->bytes += body_size(to);
+    if (!more) {
+        queue->readable = queue->count;
+        queue->msgs++;
+    }
+    sennit_msg_init((sennit_msg *)(void *)msg);
+    SNI_ASSERT(queue->readable <= queue->count);
+    return SENNIT_OK;
+}
+
+bool
+sni_msgq_pop(sni_msgq *queue, sni_msg *msg)
+{
+    if (queue->readable == 0)
+        return false;
+    *msg = *slot(queue, 0);
+    queue->first = (queue->first + 1) % queue->capacity;
+    queue->count--;
+    queue->readable--;
+    queue->bytes -= body_size(msg);
+    if (!msg->more)
+        queue->msgs--;
+    return true;
+}
+
+void
+sni_msgq_rollback(sni_msgq *queue)
+{
+    while (queue->count > queue->readable) {
+        sni_msg *last = slot(queue, queue->count - 1);
+
+        queue->bytes -= body_size(last);
+        sni_block_unref(sni_msg_block(last));
+        queue->count--;
+    }
+}

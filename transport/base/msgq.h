@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_BASE_MSGQ_H
+#define SENNIT_BASE_MSGQ_H
+
+#include "base/msg.h"
+
+/* Frames of whole messages, first in first out, in a ring that doubles. Frames of
+ * a message that is not finished yet are in it but cannot be popped, and can be
+ * taken back with sni_msgq_rollback(). Law: readable <= count <= capacity. */
+typedef struct sni_msgq {
+    const sennit_allocator *alloc;
+    sni_msg *ring;
+    size_t capacity;
+    size_t first;
+    size_t count;     /* frames in the ring */
+    size_t readable;  /* of these, frames of finished messages */
+    size_t msgs;      /* finished messages */
+    size_t bytes;     /* bodies of all frames in the ring */
+} sni_msgq;
+
+void sni_msgq_init(sni_msgq *queue, const sennit_allocator *alloc);
+void sni_msgq_fini(sni_msgq *queue);
+
+/* Appends a frame. Takes: `msg` on success. Errors: ENOMEM. */
+sennit_err sni_msgq_push(sni_msgq *queue, sni_msg *msg, bool more);
+
+/* Takes the oldest frame of a finished message into the EMPTY `msg`. */
+bool sni_msgq_pop(sni_msgq *queue, sni_msg *msg);
+
+/* Drops the frames of the unfinished message, if any. */
+void sni_msgq_rollback(sni_msgq *queue);
+
+#endif /* SENNIT_BASE_MSGQ_H */

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/* Law: no node but the root is without owners and without at least two children
+ * (it would be merged or removed), so nodes <= 2 * keys + 1. An edge is the bytes
+ * between a node and its parent; children are sorted by their edge's first byte. */
+#include "base/trie.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+typedef struct trie_entry {
+    void *owner;
+    uint32_t count;
+} trie_entry;
+
+struct sni_trie_node {
+    sni_trie_node *parent;
+    uint8_t *edge;
+    size_t edge_size;
+    sni_trie_node **children;
+    size_t children_count;
+    size_t children_capacity;
+    trie_entry *entries;
+    size_t entries_count;
+    size_t entries_capacity;
+};
+
+void
+sni_trie_init(sni_trie *trie, const sennit_allocator *alloc)
+{
+    *trie = (sni_trie){ .alloc = alloc };
+}
+
+static sni_trie_node *
+node_new(const sni_trie *trie, sni_trie_node *parent, sennit_bytes edge)
+{
+    sni_trie_node *node = sni_acquire_zero(trie->alloc, sizeof *node);
+
+    if (node == NULL)
+        return NULL;
+    node->edge = sni_acquire(trie->alloc, edge.size > 0 ? edge.size : 1);
+    if (node->edge == NULL) {
+        sni_release(trie->alloc, node);
+        return NULL;
+    }
+    sni_bytes_put(node->edge, edge);
+    node->edge_size = edge.size;
+    node->parent = parent;
+    return node;
+}
+
+static void
+node_free(const sni_trie *trie, sni_trie_node *node)
+{
+    sni_release(trie->alloc, node->edge);
+    sni_release(trie->alloc, node->children);
+    sni_release(trie->alloc, node->entries);
+    sni_release(trie->alloc, node);
+}
+
+/* Where a child whose edge begins with `byte` is or belongs. */
+static size_t
+child_place(const sni_trie_node *node, uint8_t byte)
+{
+    size_t low = 0;
+    size_t high = node->children_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (node->children[middle]->edge[0] < byte)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static sni_trie_node *
+child_of(const sni_trie_node *node, uint8_t byte)
+{
+    size_t place = child_place(node, byte);
+
+    if (place == node->children_count || node->children[place]->edge[0] != byte)
+        return NULL;
+    return node->children[place];
+}
+
+static bool
+child_insert(const sni_trie *trie, sni_trie_node *node, sni_trie_node *child)
+{
+    size_t place = child_place(node, child->edge[0]);
+
+    if (!sni_grow(trie->alloc, &node->children, &node->children_capacity,
+                  node->children_count + 1, sizeof(sni_trie_node *)))
+        return false;
+    memmove(node->children + place + 1, node->children + place,
+            (node->children_count - place) * sizeof(sni_trie_node *));
+    node->children[place] = child;
+    node->children_count++;
+    return true;
+}
+
+static void
+child_remove(sni_trie_node *node, const sni_trie_node *child)
+{
+    size_t place = child_place(node, child->edge[0]);
+
+    SNI_ASSERT(node->children[place] == child);
+    node->children_count--;
+    memmove(node->children + place, node->children + place + 1,
+            (node->children_count - place) * sizeof(sni_trie_node *));
+}
+
+static size_t
+common_size(const sni_trie_node *node, sennit_bytes key)
+{
+    size_t n = 0;
+
+    while (n < node->edge_size && n < key.size && node->edge[n] == key.data[n])
+        n++;
+    return n;
+}
+
+/* Puts a node between `node` and its parent, `keep` bytes down the edge. */
+static sni_trie_node *
+split(const sni_trie *trie, sni_trie_node *node, size_t keep)
+{
+    sni_trie_node *parent = node->parent;
+    sni_trie_node *middle = node_new(trie, parent, sni_bytes(node->edge, keep));
+
+    if (middle == NULL)
+        return NULL;
+    if (!sni_grow(trie->alloc, &middle->children, &middle->children_capacity, 1,
+                  sizeof(sni_trie_node *))) {
+        node_free(trie, middle);
+        return NULL;
+    }
+    parent->children[child_place(parent, node->edge[0])] = middle;
+    node->edge_size -= keep;
+    memmove(node->edge, node->edge + keep, node->edge_size);
+    node->parent = middle;
+    middle->children[middle->children_count++] = node;
+    return middle;
+}
+
+/* Folds a node that carries nothing into its only child, or removes it; goes up
+ * as long as that leaves a parent with nothing to do. Cannot fail: a merge that
+ * finds no memory leaves a harmless extra node. */
+static void
+tidy(sni_trie *trie, sni_trie_node *node)
+{
+    while (node != trie->root && node->entries_count == 0 && node->children_count == 0) {
+        sni_trie_node *parent = node->parent;
+
+        child_remove(parent, node);
+        node_free(trie, node);
+        node = parent;
+    }
+    if (node != trie->root && node->entries_count == 0 && node->children_count == 1) {
+        sni_trie_node *child = node->children[0];
+        size_t size = node->edge_size + child->edge_size;
+        uint8_t *edge = sni_acquire(trie->alloc, size);
+
+        if (edge == NULL)
+            return;
+        memcpy(edge, node->edge, node->edge_size);
+        memcpy(edge + node->edge_size, child->edge, child->edge_size);
+        sni_release(trie->alloc, child->edge);
+        child->edge = edge;
+        child->edge_size = size;
+        child->parent = node->parent;
+        node->parent->children[child_place(node->parent, node->edge[0])] = child;
+        node_free(trie, node);
+    }
+}
+
+/* The node of `key`, made if need be. */
+static sni_trie_node *
+reach(sni_trie *trie, sennit_bytes key)
+{
+    sni_trie_node *node;
+
+    if (trie->root == NULL)
+        trie->root = node_new(trie, NULL, sni_bytes(NULL, 0));
+    node = trie->root;
+    while (node != NULL && key.size > 0) {
+        sni_trie_node *child = child_of(node, key.data[0]);
+        size_t common;
+
+        if (child == NULL) {
+            child = node_new(trie, node, key);
+            if (child != NULL && !child_insert(trie, node, child)) {
+                node_free(trie, child);
+                child = NULL;
+            }
+            return child;
+        }
+        common = common_size(child, key);
+        node = common < child->edge_size ? split(trie, child, common) : child;
+        key = sni_bytes(key.data + common, key.size - common);
+    }
+    return node;
+}
+
+static trie_entry *
+entry_of(const sni_trie_node *node, const void *owner)
+{
+    for (size_t i = 0; i < node->entries_count; i++)
+        if (node->entries[i].owner == owner)
+            return &node->entries[i];
+    return NULL;
+}
+
+static void
+entry_remove(sni_trie *trie, sni_trie_node *node, trie_entry *entry)
+{
+    *entry = node->entries[--node->entries_count];
+    trie->entries--;
+    if (node->entries_count == 0)
+        trie->keys--;
+}
+
+sennit_err
+sni_trie_add(sni_trie *trie, sennit_bytes key, void *owner, uint32_t *count)
+{
+    sni_trie_node *node = reach(trie, key);
+    trie_entry *entry;
+
+    if (node == NULL)
+        return SENNIT_ENOMEM;
+    entry = entry_of(node, owner);
+    if (entry == NULL) {
+        if (!sni_grow(trie->alloc, &node->entries, &node->entries_capacity,
+                      node->entries_count + 1, sizeof *node->entries)) {
+            tidy(trie, node);
+            return SENNIT_ENOMEM;
+        }
+        entry = &node->entries[node->entries_count++];
+        *entry = (trie_entry){ owner, 0 };
+        trie->entries++;
+        if (node->entries_count == 1)
+            trie->keys++;
+    }
+    *count = ++entry->count;
+    return SENNIT_OK;
+}
+
+static sni_trie_node *
+find_node(const sni_trie *trie, sennit_bytes key)
+{
+    sni_trie_node *node = trie->root;
+
+    while (node != NULL && key.size > 0) {
+        sni_trie_node *child = child_of(node, key.data[0]);
+
+        if (child == NULL || common_size(child, key) < child->edge_size)
+            return NULL;
+        key = sni_bytes(key.data + child->edge_size, key.size - child->edge_size);
+        node = child;
+    }
+    return node;
+}
+
+sennit_err
+sni_trie_remove(sni_trie *trie, sennit_bytes key, void *owner, bool all, uint32_t *left)
+{
+    sni_trie_node *node = find_node(trie, key);
+    trie_entry *entry = node == NULL ? NULL : entry_of(node, owner);
+
+    if (entry == NULL)
+        return SENNIT_ENOENT;
+    *left = all ? 0 : entry->count - 1;
+    if (*left > 0) {
+        entry->count = *left;
+        return SENNIT_OK;
+    }
+    entry_remove(trie, node, entry);
+    tidy(trie, node);
+    return SENNIT_OK;
+}
+
+/* The node after `node` in a depth-first walk, children first.
+ */
+static sni_trie_node *
+walk_next(sni_trie_node *node)
+{
+    if (node->children_count > 0)
+        return node->children[0];
+    while (node->parent != NULL) {
+        sni_trie_node *parent = node->parent;
+        size_t place = child_place(parent, node->edge[0]) + 1;
+
+        if (place < parent->children_count)
+            return parent->children[place];
+        node = parent;
+    }
+    return NULL;
+}
+
+/* The deepest first descendant: where a children-before-parents walk begins. */
+static sni_trie_node *
+leftmost(sni_trie_node *node)
+{
+    while (node->children_count > 0)
+        node = node->children[0];
+    return node;
+}
+
+void
+sni_trie_forget(sni_trie *trie, void *owner)
+{
+    sni_trie_node *node = trie->root == NULL ? NULL : leftmost(trie->root);
+
+    /* Children before parents, so that tidying a node cannot touch what is still
+     * ahead: a node is left only after all below it have been tidied. */
+    while (node != NULL) {
+        sni_trie_node *parent = node->parent;
+        trie_entry *entry = entry_of(node, owner);
+        uint8_t first = node->edge_size > 0 ? node->edge[0] : 0;
+        size_t place;
+
+        if (entry != NULL)
+            entry_remove(trie, node, entry);
+        if (parent == NULL)
+            break;
+        if (node->entries_count == 0 && node->children_count == 0) {
+            child_remove(parent, node);
+            node_free(trie, node);
+        } else if (node->entries_count == 0 && node->children_count == 1) {
+            tidy(trie, node);
+        }
+        place = child_place(parent, first);
+        if (place < parent->children_count && parent->children[place]->edge[0] == first)
+            place++;
+        node = place < parent->children_count ? leftmost(parent->children[place]) : parent;
+    }
+}
+
+bool
+sni_trie_match(const sni_trie *trie, sennit_bytes subject,
+               void (*fn)(void *owner, void *arg), void *arg)
+{
+    const sni_trie_node *node = trie->root;
+    bool any = false;
+
+    while (node != NULL) {
+        if (node->entries_count > 0) {
+            any = true;
+            if (fn == NULL)
+                return true;
+            for (size_t i = 0; i < node->entries_count; i++)
+                fn(node->entries[i].owner, arg);
+        }
+        if (subject.size == 0)
+            break;
+        node = child_of(node, subject.data[0]);
+        if (node == NULL || common_size(node, subject) < node->edge_size)
+            break;
+        subject = sni_bytes(subject.data + node->edge_size, subject.size - node->edge_size);
+    }
+    return any;
+}
+
+void *
+sni_trie_find(const sni_trie *trie, sennit_bytes key)
+{
+    const sni_trie_node *node = find_node(trie, key);
+
+    return node == NULL || node->entries_count == 0 ? NULL : node->entries[0].owner;
+}
+
+/* Length of the key of `node`. */
+static size_t
+key_size(const sni_trie_node *node)
+{
+    size_t size = 0;
+
+    for (; node != NULL; node = node->parent)
+        size += node->edge_size;
+    return size;
+}
+
+sennit_err
+sni_trie_each(const sni_trie *trie, sennit_err (*fn)(sennit_bytes key, void *arg), void *arg)
+{
+    uint8_t *key = NULL;
+    size_t capacity = 0;
+    sennit_err err = SENNIT_OK;
+
+    for (sni_trie_node *node = trie->root; node != NULL && err == SENNIT_OK;
+         node = walk_next(node)) {
+        size_t size = key_size(node);
+
+        if (!sni_grow(trie->alloc, &key, &capacity, size + 1, 1)) {
+            err = SENNIT_ENOMEM;
+            break;
+        }
+        /* The walk goes down edge by edge, so the parent's part is in place. */
+        if (node->edge_size > 0)
+            memcpy(key + size - node->edge_size, node->edge, node->edge_size);
+        if (node->entries_count > 0)
+            err = fn(sni_bytes(key, size), arg);
+    }
+    sni_release(trie->alloc, key);
+    return err;
+}
+
+void
+sni_trie_fini(sni_trie *trie)
+{
+    sni_trie_node *node = trie->root == NULL ? NULL : leftmost(trie->root);
+
+    while (node != NULL) {
+        sni_trie_node *parent = node->parent;
+        sni_trie_node *next = parent;
+
+        if (parent != NULL) {
+            child_remove(parent, node);
+            if (parent->children_count > 0)
+                next = leftmost(parent->children[0]);
+        }
+        node_free(trie, node);
+        node = next;
+    }
+    sni_trie_init(trie, trie->alloc);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_ENGINE_ENGINE_H
+#define SENNIT_ENGINE_ENGINE_H
+
+#include "engine/outq.h"
+#include "wire/socktype.h"
+
+/* One ZMTP connection as a pure state machine: bytes and time in, bytes and
+ * events out. It reads no clock, socket or random source, never calls back, never
+ * blocks, and allocates only through its configuration. It is the only path from
+ * bytes to messages: for tcp and ipc, for tests, for fuzzers, for the simulator.
+ *
+ *   GREETING --64 octets--> HANDSHAKE --READY--> TRAFFIC
+ *       \_______________________\____________________\__> BROKEN (remembers why)
+ *
+ * Received bytes stay where the kernel put them. feed() looks at every frame head
+ * once (liveness, limits, control), next() hands the frames out one by one when
+ * the application asks: there is no queue of parsed messages. */
+typedef struct sni_engine sni_engine;
+
+typedef struct sni_engine_cfg {
+    const sennit_allocator *alloc;
+    sni_pool *windows;       /* receive blocks of SNI_RECV_BYTES */
+    sni_outq *outq;          /* data to send; borrowed, may hold messages already */
+    sennit_sock_type type;
+    sennit_bytes identity;   /* ours; borrowed until open returns */
+    bool publisher;          /* SUBSCRIBE and CANCEL are events, not noise */
+    sennit_time handshake_timeout; /* ns from open to READY; 0: none */
+    uint64_t frame_max_bytes;      /* 0: no limit, for these three */
+    uint64_t message_max_bytes;
+    uint32_t message_max_parts;
+    uint32_t peer; /* stamped on each message */
+} sni_engine_cfg;
+
+typedef enum sni_engine_event_kind {
+    SNI_ENGINE_READY,     /* handshake done; sni_engine_identity() is set */
+    SNI_ENGINE_MESSAGE,   /* one frame of a message whose frames are all here */
+    SNI_ENGINE_SUBSCRIBE, /* publisher: topic */
+    SNI_ENGINE_CANCEL,    /* publisher: topic */
+} sni_engine_event_kind;
+
+typedef struct sni_engine_event {
+    sni_engine_event_kind kind;
+    sni_msg msg;        /* MESSAGE: owned by the caller now */
+    sennit_bytes topic; /* borrowed until the next call on the engine */
+} sni_engine_event;
+
+/* Errors: ENOMEM. */
+sennit_err sni_engine_open(sni_engine **out, const sni_engine_cfg *cfg, sennit_time now);
+
+/* NULL is a no-op. The outq stays its owner's. */
+void sni_engine_free(sni_engine *engine);
+
+/* Room to receive into without a copy: the end of the window that holds a frame
+ * not yet whole. False when there is none: receive into any block and feed that.
+ * A window grows only as its frame arrives, see SNI_RECV_GROWTH. */
+typedef struct sni_engine_room {
+    uint8_t *data;
+    size_t size;
+    sni_block *home; /* pass it to feed() */
+} sni_engine_room;
+bool sni_engine_sink(sni_engine *engine, sni_engine_room *room);
+
+/* Bytes from the peer; empty means end of stream. `home` is the block they lie in
+ * (the engine takes a reference if it keeps them), or NULL: they are copied.
+ * Call next() until false, and output(), after it.
+ * Errors: the reason the engine is BROKEN, now or before; whole messages received
+ * until then can still be taken with next(). */
+sennit_err sni_engine_feed(sni_engine *engine, sennit_bytes in, sni_block *home,
+                           sennit_time now);
+
+/* Takes the next event; false when there is none. */
+bool sni_engine_next(sni_engine *engine, sni_engine_event *event);
+
+/* Whole messages next() would hand out. */
+size_t sni_engine_unread(const sni_engine *engine);
+
+/* Queues SUBSCRIBE or CANCEL on the control lane, in the form the peer's version
+ * takes. Only in TRAFFIC. Errors: ENOMEM, EMSGSIZE (control lane is full). */
+sennit_err sni_engine_send(sni_engine *engine, sni_engine_event_kind kind,
+                           sennit_bytes topic);
+
+/* Views of what is to be written now, in order; 0 when there is nothing. Valid
+ * until the next call on the engine or its outq, except that messages may be
+ * pushed onto the outq. One batch at a time: wrote() before the next output(). */
+size_t sni_engine_output(sni_engine *engine, sennit_bytes *parts, size_t parts_max);
+
+/* `size` bytes of the last output were written. Returns how many messages ended. */
+size_t sni_engine_wrote(sni_engine *engine, size_t size);
+
+/* When tick() must be called, or SENNIT_NEVER; may change after any call. */
+sennit_time sni_engine_deadline(const sni_engine *engine);
+
+/* Early calls do nothing. Errors: as feed. */
+sennit_err sni_engine_tick(sni_engine *engine, sennit_time now);
+
+/* OK, or why it is BROKEN and static text for people. */
+sennit_err sni_engine_why(const sni_engine *engine, const char **reason);
+
+/* The peer's identity, from READY; empty when it has none. */
+sennit_bytes sni_engine_identity(const sni_engine *engine);
+
+bool sni_engine_in_traffic(const sni_engine *engine);
+
+#endif /* SENNIT_ENGINE_ENGINE_H */

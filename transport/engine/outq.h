@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_ENGINE_OUTQ_H
+#define SENNIT_ENGINE_OUTQ_H
+
+#include "base/msg.h"
+
+/* Messages waiting for one peer, already framed as ZMTP 3 frames: the queue IS
+ * the batch that goes to the kernel. It belongs to the pipe and outlives the
+ * connection: what was not begun goes out on the next one. */
+
+/* Where frame heads and small bodies are copied: the end of a block. */
+typedef struct sni_chunk {
+    sni_block *block; /* one reference, or NULL */
+    size_t used;
+} sni_chunk;
+
+/* Chunk storage of a loop. A queue begins with a small one, so that thousands of
+ * peers with a message each cost a page each, and goes on with large ones. */
+typedef struct sni_chunk_pools {
+    sni_pool *small;
+    sni_pool *large;
+} sni_chunk_pools;
+
+/* One frame, encoded once and shareable between queues: head (and small body) in
+ * a chunk, a large body where it was. Borrowed references: valid while the chunk
+ * and the message it was made from are. */
+typedef struct sni_encoded {
+    sni_block *block;
+    size_t begin;
+    size_t end;
+    sni_block *body_block; /* NULL: the body is in the chunk */
+    uint8_t *body;
+    size_t body_size;
+    bool more;
+} sni_encoded;
+
+/* Encodes one frame into `chunk`, which is renewed from `pools` when it is full.
+ * Errors: ENOMEM. */
+sennit_err sni_chunk_encode(sni_chunk *chunk, const sni_chunk_pools *pools,
+                            const sni_msg *msg, bool more, sni_encoded *out);
+
+void sni_chunk_fini(sni_chunk *chunk);
+
+typedef struct sni_segment {
+    sni_block *block; /* one reference */
+    size_t origin;    /* where it began */
+    size_t begin;     /* [origin, begin) is written, [begin, end) waits */
+    size_t end;
+    uint32_t msgs;    /* messages whose last byte is in it */
+    bool body;        /* the rest of a frame whose head is in the segment before */
+    bool msg_end;     /* its last byte ends a message */
+} sni_segment;        /* law: origin <= begin < end <= block's capacity */
+
+typedef struct sni_outq {
+    const sennit_allocator *alloc;
+    const sni_chunk_pools *pools;
+    sni_segment *ring;
+    size_t capacity;
+    size_t first;
+    size_t count;
+    sni_chunk chunk;
+    size_t bytes;      /* waiting, heads included */
+    size_t msgs;       /* finished messages waiting */
+    bool front_inside; /* the first segment begins inside a message */
+    bool open;         /* the newest message is not finished */
+    bool swallow;      /* the rest of the newest message is to be dropped */
+} sni_outq;
+
+void sni_outq_init(sni_outq *queue, const sennit_allocator *alloc,
+                   const sni_chunk_pools *pools);
+void sni_outq_fini(sni_outq *queue);
+
+/* Appends one frame of a message. Never takes `msg`: a large body is referenced.
+ * `*kept` tells whether the frame will be sent; false when the beginning of its
+ * message was lost with a connection, so that the rest is dropped.
+ * Errors: ENOMEM (the queue is as before). */
+sennit_err sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept);
+sennit_err sni_outq_push_encoded(sni_outq *queue, const sni_encoded *encoded, bool *kept);
+
+/* Views of what waits, from the front, `skip` bytes left out; at most `parts_max`
+ * of them, and no more than `bytes_max` bytes beyond the first view. */
+size_t sni_outq_parts(const sni_outq *queue, size_t skip, sennit_bytes *parts,
+                      size_t parts_max, size_t bytes_max);
+
+/* Bytes from the front to the next frame boundary; 0 when the front is one. */
+size_t sni_outq_to_boundary(const sni_outq *queue);
+
+/* Takes `size` written bytes off the front; returns how many messages ended. */
+size_t sni_outq_wrote(sni_outq *queue, size_t size);
+
+/* The connection is gone: drops the rest of a message that was begun, so that the
+ * front is a message boundary again. Returns the number of messages dropped. */
+size_t sni_outq_restart(sni_outq *queue);
+
+#endif /* SENNIT_ENGINE_OUTQ_H */

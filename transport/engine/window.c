@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/window.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+
+static void
+check(const sni_window *window)
+{
+    SNI_ASSERT(window->parsed <= window->scanned);
+    SNI_ASSERT(window->scanned <= window->filled);
+    SNI_ASSERT(window->home == NULL || window->filled <= window->home->capacity);
+}
+
+sennit_err
+sni_window_reserve(sni_window *window, const sennit_allocator *alloc, sni_pool *pool,
+                   size_t size)
+{
+    size_t kept = window->filled - window->parsed;
+    sni_block *fresh;
+
+    if (window->home != NULL && sni_window_room(window) >= size)
+        return SENNIT_OK;
+    if (size > SIZE_MAX - kept)
+        return SENNIT_ENOMEM;
+    fresh = kept + size <= SNI_RECV_BYTES ? sni_pool_take(pool)
+                                          : sni_block_new(alloc, kept + size);
+    if (fresh == NULL)
+        return SENNIT_ENOMEM;
+    if (kept > 0)
+        memcpy(fresh->data, window->home->data + window->parsed, kept);
+    sni_block_unref(window->home);
+    window->home = fresh;
+    window->scanned -= window->parsed;
+    window->filled = kept;
+    window->parsed = 0;
+    check(window);
+    return SENNIT_OK;
+}
+
+sennit_err
+sni_window_add(sni_window *window, const sennit_allocator *alloc, sni_pool *pool,
+               sennit_bytes in, sni_block *home)
+{
+    sennit_err err;
+
+    if (window->home == NULL && home != NULL) {
+        window->home = sni_block_ref(home);
+        window->parsed = window->scanned = (size_t)(in.data - home->data);
+        window->filled = window->parsed + in.size;
+        check(window);
+        return SENNIT_OK;
+    }
+    if (window->home != NULL && in.data == window->home->data + window->filled &&
+        home == window->home) {
+        window->filled += in.size;
+        check(window);
+        return SENNIT_OK;
+    }
+    err = sni_window_reserve(window, alloc, pool, in.size);
+    if (err)
+        return err;
+    sni_bytes_put(window->home->data + window->filled, in);
+    window->filled += in.size;
+    check(window);
+    return SENNIT_OK;
+}
+
+void
+sni_window_release_if_empty(sni_window *window)
+{
+    if (window->home == NULL || window->parsed < window->filled)
+        return;
+    sni_block_unref(window->home);
+    *window = (sni_window){ NULL, 0, 0, 0 };
+}
