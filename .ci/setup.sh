@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+# Sourced by tests/run and examples/run: what both need of a fresh Debian 12.
+
+# What a compiler run needs, whatever is built.
+BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libmsgpack-dev libjansson-dev)
+
+say() { printf '==> %s\n' "$*"; }
+
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+is_installed() {
+    case $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || true) in
+        installed) return 0 ;;
+    esac
+    return 1
+}
+
+# need PACKAGE...: installs those that are missing. Touches neither the network
+# nor the package lists when nothing is.
+need() {
+    command -v dpkg-query >/dev/null ||
+        die "this is not a Debian system (no dpkg-query); install by hand: $*"
+    local package missing=()
+    for package in "$@"; do
+        is_installed "$package" || missing+=("$package")
+    done
+    if [ ${#missing[@]} -eq 0 ]; then
+        say "every package it needs is installed"
+        return
+    fi
+    say "installing: ${missing[*]}"
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        die "these packages are missing and need root to install, and there is no sudo;" \
+            "run as root: apt-get install ${missing[*]}"
+    fi
+    as_root apt-get -qq update
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# build PRESET [TARGET...]: configures build/PRESET and builds it, quietly unless
+# it fails. Must be called from the top of the tree.
+build() {
+    local preset=$1 log
+    shift
+    say "building preset $preset in build/$preset"
+    mkdir -p "build/$preset"
+    log=build/$preset/run.log
+    if ! { cmake --preset "$preset" &&
+        cmake --build "build/$preset" -j "$(nproc)" ${1:+--target "$@"}; } >"$log" 2>&1; then
+        grep -nE -m 40 'FAILED|error:|Error|CMake Error' "$log" >&2 || true
+        tail -n 40 "$log" >&2
+        die "building preset $preset failed; the whole output is in $log"
+    fi
+}

@@ -1,0 +1,275 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The house checks against small trees with one fault each: a check that finds
+nothing must be known to be able to find something."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+import format as layout
+import headers
+import layering
+import layers
+import purity
+import readme
+import symbols
+import text
+
+CC = os.environ.get("CC", "cc")
+CXX = os.environ.get("CXX", "c++")
+
+
+class Tree(unittest.TestCase):
+    """A temporary tree given as {path: text}."""
+
+    def make(self, files):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for name, content in files.items():
+            path = os.path.join(folder.name, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(content)
+        return folder.name
+
+    def assert_one(self, problems, *words):
+        self.assertEqual(len(problems), 1, problems)
+        for word in words:
+            self.assertIn(word, problems[0])
+
+
+class Layering(Tree):
+    CLEAN = {
+        "transport/include/sennit/sennit.h": "#include <stddef.h>\n",
+        "transport/base/bytes.h": "#include <sennit/sennit.h>\n",
+        "transport/wire/frame.h": '#include "base/bytes.h"\n',
+        "transport/wire/frame.c": '#include "wire/frame.h"\n#include <string.h>\n',
+        "rpc/bus.c": '#include <sennit/sennit.h>\n#include "base/bytes.h"\n',
+    }
+
+    def find(self, changes):
+        problems, _ = layering.check(self.make({**self.CLEAN, **changes}))
+        return problems
+
+    def test_a_tree_whose_arrows_point_down_has_no_findings(self):
+        self.assertEqual(self.find({}), [])
+
+    def test_an_upward_include_is_found_with_file_and_line(self):
+        self.assert_one(
+            self.find({"transport/base/bytes.h": '\n#include "wire/frame.h"\n'}),
+            "transport/base/bytes.h:2", "layer wire", "layer base")
+
+    def test_engine_and_io_may_not_know_each_other(self):
+        self.assert_one(
+            self.find({"transport/io/io.h": "", "transport/engine/engine.h":
+                       '#include "io/io.h"\n'}), "layer io", "layer engine")
+
+    def test_rpc_may_not_look_into_the_transport(self):
+        self.assert_one(self.find({"rpc/bus.c": '#include "wire/frame.h"\n'}),
+                        "rpc/bus.c:1", "layer wire")
+
+    def test_a_pure_layer_may_not_include_the_system(self):
+        self.assert_one(
+            self.find({"transport/base/bytes.h": "#include <sys/socket.h>\n"}),
+            "<sys/socket.h>", "os")
+
+    def test_an_include_in_a_comment_is_not_an_include(self):
+        self.assertEqual(
+            self.find({"transport/base/bytes.h": '/*\n#include "wire/frame.h"\n*/\n'}), [])
+
+    def test_an_include_that_climbs_is_found(self):
+        self.assert_one(self.find({"transport/wire/frame.h": '#include "../base/bytes.h"\n'}),
+                        "climbs")
+
+    def test_a_header_from_nowhere_is_found(self):
+        self.assert_one(self.find({"transport/base/bytes.h": '#include "elsewhere.h"\n'}),
+                        '"elsewhere.h" is not in the repository')
+
+    def test_an_unlisted_library_is_found(self):
+        self.assert_one(self.find({"rpc/bus.c": "#include <boost.h>\n"}), "<boost.h>")
+
+    def test_a_source_that_does_not_begin_with_its_own_header_is_found(self):
+        self.assert_one(
+            self.find({"transport/wire/frame.c":
+                       '#include <string.h>\n#include "wire/frame.h"\n'}),
+            "transport/wire/frame.c:1", "own header first")
+
+    def test_a_source_that_never_includes_its_own_header_is_found(self):
+        self.assert_one(self.find({"transport/wire/frame.c": "int x;\n"}),
+                        "own header first")
+
+    def test_a_file_outside_every_layer_is_found(self):
+        self.assert_one(self.find({"extra/x.c": ""}), "extra/x.c", "no layer")
+
+    def test_an_empty_tree_does_not_pass_for_a_clean_one(self):
+        self.assertEqual(layering.run([self.make({})]), 1)
+
+
+class Purity(Tree):
+    def objects(self, sources):
+        """{layer: [object]} of {layer: C text}, compiled."""
+        root = self.make({name + ".c": text for name, text in sources.items()})
+        made = {}
+        for name in sources:
+            obj = os.path.join(root, name + ".o")
+            subprocess.run([CC, "-c", "-O0", os.path.join(root, name + ".c"), "-o", obj],
+                           check=True)
+            made[name] = [obj]
+        return made
+
+    CLEAN = {
+        "base": "#include <string.h>\nint sni_len(const char *s) { return (int)strlen(s); }",
+        "wire": "int sni_len(const char *); int sni_w(void) { return sni_len(\"x\"); }",
+        "engine": "int sni_w(void); int sni_e(void) { return sni_w(); }",
+        "pattern": "int sni_len(const char *); int sni_p(void) { return sni_len(\"\"); }",
+    }
+
+    def find(self, changes):
+        problems, _ = purity.check(self.objects({**self.CLEAN, **changes}), layers.load())
+        return problems
+
+    def test_layers_that_call_only_downwards_have_no_findings(self):
+        self.assertEqual(self.find({}), [])
+
+    def test_a_clock_in_the_engine_is_found(self):
+        self.assert_one(
+            self.find({"engine": "#include <time.h>\nlong sni_e(void)"
+                                 " { return (long)time(0); }"}),
+            "layer engine", "calls time")
+
+    def test_a_socket_behind_an_extern_declaration_is_found(self):
+        self.assert_one(
+            self.find({"wire": "int socket(int, int, int);"
+                               " int sni_w(void) { return socket(1, 2, 3); }"}),
+            "layer wire", "calls socket")
+
+    def test_errno_is_found(self):
+        self.assert_one(
+            self.find({"pattern": "#include <errno.h>\nint sni_p(void) { return errno; }"}),
+            "looks at errno")
+
+    def test_a_call_upwards_without_an_include_is_found(self):
+        self.assert_one(
+            self.find({"pattern": "int sni_e(void); int sni_p(void) { return sni_e(); }"}),
+            "layer pattern", "calls sni_e")
+
+    def test_an_object_belongs_to_the_layer_of_its_source(self):
+        obj = "b/transport/CMakeFiles/sennit_transport_objects.dir/wire/frame.c.o"
+        layer = purity.layer_of_object(layers.load(), "transport", obj)
+        self.assertEqual(layer.name, "wire")
+
+    def test_a_pure_layer_that_was_not_built_is_found(self):
+        problems, _ = purity.check({"base": self.objects(self.CLEAN)["base"]},
+                                   layers.load())
+        self.assertTrue(any("engine" in problem for problem in problems), problems)
+
+
+class Symbols(Tree):
+    HEADER = """
+#define SENNIT_API __attribute__((visibility("default")))
+/* SENNIT_API int sennit_commented(void); */
+SENNIT_API int sennit_a(int x) __attribute__((pure));
+SENNIT_API const char *
+sennit_b(void (*fn)(void *arg), void *arg);
+"""
+    BODY = """#include "h.h"
+int sennit_a(int x) { return x; }
+const char *sennit_b(void (*fn)(void *arg), void *arg) { fn(arg); return ""; }
+"""
+
+    def find(self, header, body):
+        root = self.make({"h.h": header, "l.c": body})
+        library = os.path.join(root, "l.so")
+        subprocess.run([CC, "-shared", "-fPIC", "-fvisibility=hidden",
+                        os.path.join(root, "l.c"), "-o", library], check=True)
+        return symbols.check(library, [os.path.join(root, "h.h")])[0]
+
+    def test_a_library_that_exports_what_it_declares_has_no_findings(self):
+        self.assertEqual(self.find(self.HEADER, self.BODY), [])
+
+    def test_an_export_that_no_header_declares_is_found(self):
+        leak = '__attribute__((visibility("default"))) int sni_leak(void) { return 0; }\n'
+        self.assert_one(self.find(self.HEADER, self.BODY + leak), "exports sni_leak")
+
+    def test_a_declaration_without_an_export_is_found(self):
+        self.assert_one(
+            self.find(self.HEADER + "SENNIT_API void sennit_c(void);\n", self.BODY),
+            "sennit_c is declared SENNIT_API but not exported")
+
+
+class Headers(Tree):
+    def find(self, header):
+        return headers.check(self.make({"x/include/sennit/h.h": header}), CC, CXX)[0]
+
+    def test_a_header_that_stands_alone_has_no_findings(self):
+        self.assertEqual(self.find("#include <stddef.h>\nsize_t sennit_x(void);\n"), [])
+
+    def test_a_header_that_leans_on_another_is_found_in_both_languages(self):
+        self.assertEqual(len(self.find("size_t sennit_x(void);\n")), 2)
+
+    def test_a_header_that_is_only_c_is_found(self):
+        self.assert_one(self.find("int sennit_x(int class);\n"), "c++17")
+
+
+class Format(Tree):
+    STYLE = {".clang-format": "BasedOnStyle: LLVM\n"}
+
+    def test_a_formatted_file_has_no_findings(self):
+        self.assertEqual(layout.check(self.make({**self.STYLE, "a.c": "int x;\n"}))[0], [])
+
+    def test_a_file_out_of_shape_is_found(self):
+        self.assert_one(layout.check(self.make({**self.STYLE, "a.c": "int   x ;\n"}))[0],
+                        "clang-format-14 -i a.c")
+
+
+class Text(unittest.TestCase):
+    def test_a_path_of_one_machine_is_found(self):
+        self.assertEqual(len(text.check_file("a.md", "see /ro" + "ot/x\n/ho" + "me/y\n")), 2)
+
+    def test_an_open_end_needs_an_issue_number(self):
+        self.assertEqual(text.check_file("a.md", "TO" + "DO(#12): widen\n"), [])
+        self.assertEqual(len(text.check_file("a.md", "TO" + "DO: widen\n")), 1)
+
+    def test_a_source_without_a_licence_is_found(self):
+        self.assertEqual(len(text.check_file("transport/a.c", "int x;\n")), 1)
+
+    def test_a_stray_file_at_the_top_is_found(self):
+        names = sorted(text.TOP - {"transport"}) + ["transport/README.md", "notes.txt"]
+        self.assertTrue(any("notes.txt" in p for p in text.check_top(names)))
+
+    def test_a_folder_without_a_readme_is_found(self):
+        self.assertTrue(any(p.startswith("rpc/README.md")
+                            for p in text.check_top(["rpc/bus.c"])))
+
+
+class Readme(Tree):
+    def find(self, page):
+        root = self.make({"a.c": "/* SPDX-License-Identifier: MIT */\nint a;\n"})
+        return readme.check_page(root, "README.md", page)[0]
+
+    def test_a_block_that_is_its_file_has_no_findings(self):
+        self.assertEqual(self.find("<!-- file: a.c -->\n```c\nint a;\n```\n"), [])
+
+    def test_a_block_that_differs_is_found(self):
+        self.assert_one(self.find("<!-- file: a.c -->\n```c\nint b;\n```\n"), "differs")
+
+    def test_a_program_without_a_file_is_found(self):
+        self.assert_one(self.find("text\n```c\nint b;\n```\n"), "without")
+
+    def test_a_file_that_is_gone_is_found(self):
+        self.assert_one(self.find("<!-- file: b.c -->\n```c\nint b;\n```\n"), "b.c")
+
+
+class Table(unittest.TestCase):
+    def test_every_file_belongs_to_the_most_specific_place(self):
+        table = layers.load()
+        self.assertEqual(table.layer_of("rpc/include/sennit/rpc.h").name, "rpc_api")
+        self.assertEqual(table.layer_of("rpc/bus.c").name, "rpc")
+        self.assertEqual(table.layer_of("cluster/cli/cat.c").name, "cli")
+        self.assertIsNone(table.layer_of("transportation/x.c"))
+
+
+if __name__ == "__main__":
+    unittest.main()
