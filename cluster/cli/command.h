@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_CLI_COMMAND_H
+#define SENNIT_CLI_COMMAND_H
+
+/* Exit codes of every subcommand; scripts rely on them. */
+enum {
+    CLI_OK = 0,
+    CLI_FAILED = 1, /* it ran and did not succeed: timed out, unreachable, ... */
+    CLI_USAGE = 2,  /* it was asked for something wrong; stderr says what to write */
+};
+
+/* One row of the table in main.c. */
+typedef struct cli_command {
+    const char *name;
+    const char *summary; /* one line for `sennit --help` */
+    const char *help;    /* the whole text of `sennit NAME --help` */
+    /* Runs with argv[0] the subcommand's name. Gives: the exit code. */
+    int (*run)(const struct cli_command *command, int argc, char **argv);
+} cli_command;
+
+extern const cli_command cli_cat;
+
+#endif /* SENNIT_CLI_COMMAND_H */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_CLI_SOCK_OPTION_H
+#define SENNIT_CLI_SOCK_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <sennit/sennit.h>
+
+/* Sets the field of `opts` that `assignment` ("name=value") names. The names are
+ * those of sennit_sock_opts; booleans take true/false/1/0; -1 is allowed where
+ * the header allows it.
+ * Gives: false with a sentence in `why[0..why_size)` that says what to write. */
+bool cli_sock_option_set(sennit_sock_opts *opts, const char *assignment, char *why,
+                         size_t why_size);
+
+/* All names, separated by ", ", for help texts; cut to `size`. */
+void cli_sock_option_names(char *text, size_t size);
+
+#endif /* SENNIT_CLI_SOCK_OPTION_H */

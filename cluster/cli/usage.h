@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_CLI_USAGE_H
+#define SENNIT_CLI_USAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct option; /* <getopt.h> */
+
+/* Prints "sennit: <text>" as one line on stderr. */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The one of `known[0..count)` that `word` most likely meant, ignoring case;
+ * NULL when none is near. */
+const char *cli_nearest(const char *word, const char *const *known, size_t count);
+
+/* Says why getopt_long() answered '?' or ':' for argv[optind - 1], with the
+ * option that was probably meant. */
+void cli_say_bad_option(const char *command, int answer, char **argv,
+                        const struct option *options);
+
+/* Reads a whole decimal number between `min` and `max`.
+ * Gives: false, with `*out` untouched, for anything else. */
+bool cli_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+
+#endif /* SENNIT_CLI_USAGE_H */
