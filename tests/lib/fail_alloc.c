@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "fail_alloc.h"
+
+#include "sennit_test.h"
+
+#define SEAL_LIVE UINT64_C(0x5e4417a110ca7ed0)
+#define SEAL_DEAD UINT64_C(0xdeadb10cdeadb10c)
+
+typedef struct block_head {
+    uint64_t seal;
+    size_t size;
+} block_head;
+
+_Static_assert(sizeof(block_head) == 16, "what follows keeps malloc's alignment");
+
+static bool
+refuses(test_alloc *alloc, size_t grows_by)
+{
+    bool fails = false;
+
+    alloc->requests++;
+    if (alloc->fail_at != 0 && alloc->requests >= alloc->fail_at &&
+        alloc->requests - alloc->fail_at < alloc->fail_count)
+        fails = true;
+    if (alloc->limit_bytes != 0 && alloc->live_bytes + grows_by > alloc->limit_bytes)
+        fails = true;
+    alloc->failed += fails;
+    return fails;
+}
+
+static void
+count(test_alloc *alloc, size_t size)
+{
+    alloc->live_bytes += size;
+    if (alloc->live_bytes > alloc->peak_bytes)
+        alloc->peak_bytes = alloc->live_bytes;
+}
+
+static void *
+acquire(void *arg, size_t size)
+{
+    test_alloc *alloc = arg;
+    block_head *head;
+
+    if (refuses(alloc, size))
+        return NULL;
+    head = malloc(sizeof *head + size);
+    if (head == NULL)
+        return NULL;
+    *head = (block_head){ SEAL_LIVE, size };
+    /* Nobody may rely on zeros. */
+    memset(head + 1, 0xa5, size);
+    alloc->live_blocks++;
+    count(alloc, size);
+    return head + 1;
+}
+
+static void
+release(void *arg, void *memory)
+{
+    test_alloc *alloc = arg;
+    block_head *head;
+
+    if (memory == NULL)
+        return;
+    head = (block_head *)memory - 1;
+    if (head->seal != SEAL_LIVE)
+        fail_msg("release of memory that is not ours or was released before");
+    head->seal = SEAL_DEAD;
+    alloc->live_blocks--;
+    alloc->live_bytes -= head->size;
+    free(head);
+}
+
+/* Always moves, so that a pointer kept across a resize is stale. */
+static void *
+resize(void *arg, void *memory, size_t size)
+{
+    test_alloc *alloc = arg;
+    block_head *old = memory == NULL ? NULL : (block_head *)memory - 1;
+    size_t old_size = old == NULL ? 0 : old->size;
+    block_head *head;
+
+    if (refuses(alloc, size > old_size ? size - old_size : 0))
+        return NULL;
+    if (old != NULL && old->seal != SEAL_LIVE)
+        fail_msg("resize of memory that is not ours or was released before");
+    head = malloc(sizeof *head + size);
+    if (head == NULL)
+        return NULL;
+    *head = (block_head){ SEAL_LIVE, size };
+    memset(head + 1, 0xa5, size);
+    if (old != NULL)
+        memcpy(head + 1, memory, size < old_size ? size : old_size);
+    alloc->live_blocks++;
+    count(alloc, size);
+    release(alloc, memory);
+    return head + 1;
+}
+
+void
+test_alloc_init(test_alloc *alloc)
+{
+    *alloc = (test_alloc){ .allocator = { acquire, resize, release, alloc } };
+}
+
+void
+test_alloc_fail_at(test_alloc *alloc, uint64_t k)
+{
+    alloc->fail_at = alloc->requests + k;
+    alloc->fail_count = 1;
+    alloc->failed = 0;
+}
+
+uint64_t
+test_alloc_every_failure(void (*scenario)(test_alloc *alloc, void *arg), void *arg)
+{
+    for (uint64_t k = 1;; k++) {
+        test_alloc alloc;
+
+        test_alloc_init(&alloc);
+        test_alloc_fail_at(&alloc, k);
+        scenario(&alloc, arg);
+        if (alloc.live_blocks != 0)
+            fail_msg("request %llu failed: %zu blocks (%zu bytes) were left live",
+                     (unsigned long long)k, alloc.live_blocks, alloc.live_bytes);
+        if (alloc.failed == 0)
+            return k;
+    }
+}

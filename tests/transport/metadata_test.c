@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "sennit_test.h"
+
+#include "wire/metadata.h"
+
+#define WIRE(literal) literal, sizeof(literal) - 1
+
+static const struct metadata_row {
+    const char *name;
+    const char *wire;
+    size_t wire_size;
+    size_t properties;   /* read before the end or the problem */
+    const char *problem; /* NULL: it ends well */
+} rows[] = {
+    { "nothing", WIRE(""), 0, NULL },
+    { "one property", WIRE("\1a\0\0\0\2xy"), 1, NULL },
+    { "an empty value", WIRE("\1a\0\0\0\0"), 1, NULL },
+    { "two properties", WIRE("\1a\0\0\0\1x\2b-\0\0\0\0"), 2, NULL },
+    { "every legal octet in a name", WIRE("\10aZ09-_.+\0\0\0\0"), 1, NULL },
+    { "no name", WIRE("\0\0\0\0\1x"), 0, "metadata property without a name" },
+    { "no name behind a good property", WIRE("\1a\0\0\0\0\0"), 1,
+      "metadata property without a name" },
+    { "a name that overruns", WIRE("\5ab"), 0, "metadata property that is cut short" },
+    { "cut after the name", WIRE("\1a"), 0, "metadata property that is cut short" },
+    { "cut inside the length", WIRE("\1a\0\0"), 0,
+      "metadata property that is cut short" },
+    { "one octet behind", WIRE("\1a\0\0\0\1x\1"), 1,
+      "metadata property that is cut short" },
+    { "a value that overruns", WIRE("\1a\0\0\0\3xy"), 0,
+      "metadata property value longer than the command" },
+    { "a value of 2^32-1", WIRE("\1a\xff\xff\xff\xff"), 0,
+      "metadata property value longer than the command" },
+    { "a space in a name", WIRE("\2a \0\0\0\0"), 0,
+      "metadata property name with an illegal octet" },
+    { "a zero octet in a name", WIRE("\2a\0\0\0\0\0"), 0,
+      "metadata property name with an illegal octet" },
+};
+
+static void
+check_row(void **state)
+{
+    const struct metadata_row *row = *state;
+    sennit_bytes rest = sni_bytes(row->wire, row->wire_size);
+    sni_property property;
+    const char *problem = NULL;
+    size_t count = 0;
+    sni_parse parse;
+
+    while ((parse = sni_property_read(&rest, &property, &problem)) == SNI_PARSE_DONE)
+        count++;
+    assert_int_equal(count, row->properties);
+    if (row->problem == NULL) {
+        assert_int_equal(parse, SNI_PARSE_MORE);
+        assert_int_equal(rest.size, 0);
+        return;
+    }
+    assert_int_equal(parse, SNI_PARSE_BAD);
+    assert_string_equal(problem, row->problem);
+}
+
+static void
+a_written_property_reads_back(void **state)
+{
+    uint8_t out[64];
+    size_t size = sni_property_write(out, "X-role", SNI_BYTES_OF("worker"));
+    sennit_bytes rest = sni_bytes(out, size);
+    sni_property property;
+    const char *problem;
+
+    (void)state;
+    assert_int_equal(size, 5 + 6 + 6);
+    assert_int_equal(sni_property_read(&rest, &property, &problem), SNI_PARSE_DONE);
+    assert_true(sni_bytes_equal(property.value, SNI_BYTES_OF("worker")));
+    assert_true(sni_property_is(&property, "X-role"));
+    assert_true(sni_property_is(&property, "x-ROLE"));
+    assert_false(sni_property_is(&property, "X-rol"));
+    assert_false(sni_property_is(&property, "X-roles"));
+    assert_int_equal(rest.size, 0);
+}
+
+int
+main(void)
+{
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    struct CMUnitTest tests[ROWS + 1];
+
+    for (size_t i = 0; i < ROWS; i++)
+        tests[i] = (struct CMUnitTest){
+            .name = rows[i].name,
+            .test_func = check_row,
+            .initial_state = (void *)(uintptr_t)&rows[i],
+        };
+    tests[ROWS] = (struct CMUnitTest)cmocka_unit_test(a_written_property_reads_back);
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "sennit_test.h"
+
+#include "base/limits.h"
+#include "wire/command.h"
+#include "wire/metadata.h"
+#include "wire/ready.h"
+#include "wire/socktype.h"
+
+#define WIRE(literal)         literal, sizeof(literal) - 1
+#define TYPE(size, name)      "\13Socket-Type\0\0\0" size name
+#define IDENTITY(size, value) "\10Identity\0\0\0" size value
+
+static const struct ready_row {
+    const char *name;
+    const char *metadata;
+    size_t size;
+    const char *problem; /* as a ROUTER; NULL: accepted */
+    const char *identity;
+} rows[] = {
+    { "type and identity", WIRE(TYPE("\6", "DEALER") IDENTITY("\3", "abc")), NULL,
+      "abc" },
+    { "the other way round", WIRE(IDENTITY("\3", "abc") TYPE("\6", "DEALER")), NULL,
+      "abc" },
+    { "an empty identity", WIRE(TYPE("\6", "DEALER") IDENTITY("\0", "")), NULL, "" },
+    { "no identity", WIRE(TYPE("\3", "REQ")), NULL, "" },
+    { "no metadata at all", WIRE(""), NULL, "" },
+    { "no type, as libzmq accepts", WIRE(IDENTITY("\1", "q")), NULL, "q" },
+    { "property names without case",
+      WIRE("\13socket-TYPE\0\0\0\6DEALER\10identity\0\0\0\2zz"), NULL, "zz" },
+    { "properties nobody knows", WIRE(TYPE("\6", "DEALER") "\6X-role\0\0\0\6worker"),
+      NULL, "" },
+    { "a type that does not go with ours", WIRE(TYPE("\3", "PUB")),
+      "socket types do not go together", "" },
+    { "a type in small letters", WIRE(TYPE("\6", "dealer")),
+      "socket types do not go together", "" },
+    { "an empty type", WIRE(TYPE("\0", "")), "socket types do not go together", "" },
+    { "the type twice", WIRE(TYPE("\6", "DEALER") TYPE("\6", "DEALER")),
+      "Socket-Type given twice", "" },
+    { "the identity twice", WIRE(IDENTITY("\1", "a") IDENTITY("\1", "b")),
+      "Identity given twice", "" },
+    { "an identity that begins with zero", WIRE(IDENTITY("\3", "\0ab")),
+      "identity beginning with a zero octet", "" },
+    { "something behind the last property", WIRE(TYPE("\6", "DEALER") "\1"),
+      "metadata property that is cut short", "" },
+};
+
+static void
+check_row(void **state)
+{
+    const struct ready_row *row = *state;
+    sni_ready ready;
+    bool ok = sni_ready_read(sni_bytes(row->metadata, row->size), SENNIT_ROUTER, &ready);
+
+    assert_int_equal(ok, row->problem == NULL);
+    if (row->problem != NULL)
+        assert_string_equal(ready.problem, row->problem);
+    else
+        assert_true(sni_bytes_equal(ready.identity,
+                                    sni_bytes(row->identity, strlen(row->identity))));
+}
+
+static void
+identities_end_at_255_octets(void **state)
+{
+    uint8_t value[256];
+    uint8_t metadata[400];
+    sni_ready ready;
+
+    (void)state;
+    memset(value, 'i', sizeof value);
+    for (size_t size = 254; size <= 256; size++) {
+        size_t used = sni_property_write(metadata, "Identity", sni_bytes(value, size));
+
+        assert_int_equal(sni_ready_read(sni_bytes(metadata, used), SENNIT_ROUTER, &ready),
+                         size <= 255);
+        if (size > 255)
+            assert_string_equal(ready.problem, "identity over 255 octets");
+        else
+            assert_int_equal(ready.identity.size, size);
+    }
+}
+
+static void
+the_number_of_properties_is_bounded(void **state)
+{
+    uint8_t metadata[8 * (SNI_METADATA_PROPERTIES_MAX + 1)];
+    size_t used = 0;
+    sni_ready ready;
+
+    (void)state;
+    for (unsigned i = 0; i < SNI_METADATA_PROPERTIES_MAX; i++)
+        used += sni_property_write(metadata + used, "X-a", sni_bytes(NULL, 0));
+    assert_true(sni_ready_read(sni_bytes(metadata, used), SENNIT_ROUTER, &ready));
+    used += sni_property_write(metadata + used, "X-a", sni_bytes(NULL, 0));
+    assert_false(sni_ready_read(sni_bytes(metadata, used), SENNIT_ROUTER, &ready));
+    assert_string_equal(ready.problem, "too many metadata properties");
+}
+
+static void
+every_type_writes_a_ready_its_peers_accept(void **state)
+{
+    uint8_t identity[SENNIT_IDENTITY_MAX];
+
+    (void)state;
+    memset(identity, 'x', sizeof identity);
+    for (int type = SENNIT_PAIR; type <= SENNIT_PUSH; type++) {
+        for (int peer = SENNIT_PAIR; peer <= SENNIT_PUSH; peer++) {
+            uint8_t out[SNI_READY_MAX];
+            size_t size = sni_ready_write(out, (sennit_sock_type)type,
+                                          sni_bytes(identity, sizeof identity));
+            const char *name = sennit_sock_type_name((sennit_sock_type)type);
+            bool fits = sni_socktype_accepts((sennit_sock_type)peer,
+                                             sni_bytes(name, strlen(name)));
+            sni_frame_head head;
+            sni_command command;
+            sni_ready ready;
+            size_t used;
+
+            assert_true(size <= sizeof out);
+            assert_int_equal(sni_frame_head_read(sni_bytes(out, size), &head, &used),
+                             SNI_PARSE_DONE);
+            assert_null(sni_command_read(sni_bytes(out + used, size - used), &command));
+            assert_int_equal(command.kind, SNI_COMMAND_READY);
+            assert_int_equal(sni_ready_read(command.data, (sennit_sock_type)peer, &ready),
+                             fits);
+            if (fits)
+                assert_int_equal(ready.identity.size,
+                                 sni_socktype_has_identity((sennit_sock_type)type) ? 255
+                                                                                   : 0);
+        }
+    }
+}
+
+int
+main(void)
+{
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    const struct CMUnitTest more[] = {
+        cmocka_unit_test(identities_end_at_255_octets),
+        cmocka_unit_test(the_number_of_properties_is_bounded),
+        cmocka_unit_test(every_type_writes_a_ready_its_peers_accept),
+    };
+    struct CMUnitTest tests[ROWS];
+    int failed;
+
+    for (size_t i = 0; i < ROWS; i++)
+        tests[i] = (struct CMUnitTest){
+            .name = rows[i].name,
+            .test_func = check_row,
+            .initial_state = (void *)(uintptr_t)&rows[i],
+        };
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed += cmocka_run_group_tests(more, NULL, NULL);
+    return failed == 0 ? 0 : 1;
+}
