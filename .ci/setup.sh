@@ -49,17 +49,16 @@ need() {
         apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# build PRESET [TARGET...]: configures build/PRESET and builds it, quietly unless
+# build PRESET FOLDER [CMAKE-OPTION...]: configures and builds FOLDER, quietly unless
 # it fails. Must be called from the top of the tree.
 build() {
-    local preset=$1 log
-    shift
-    say "building preset $preset in build/$preset"
-    mkdir -p "build/$preset"
-    log=build/$preset/run.log
-    if ! { cmake --preset "$preset" &&
-        cmake --build "build/$preset" -j "$(nproc)" ${1:+--target "$@"}; } >"$log" 2>&1; then
-        grep -nE -m 40 'FAILED|error:|Error|CMake Error' "$log" >&2 || true
+    local preset=$1 folder=$2 log=$2/run.log
+    shift 2
+    say "building preset $preset in $folder"
+    mkdir -p "$folder"
+    if ! { cmake --preset "$preset" -B "$folder" "$@" &&
+        cmake --build "$folder" -j "$(nproc)"; } >"$log" 2>&1; then
+        grep -nE -m 40 'FAILED|error:|CMake Error' "$log" >&2 || true
         tail -n 40 "$log" >&2
         die "building preset $preset failed; the whole output is in $log"
     fi

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""readme.py ROOT FILE...: every program shown in a page is a file that is built and
+"""readme.py ROOT [--write] FILE...: every program shown in a page is a file that is built and
 run. A block of c, python or snt must follow `<!-- file: PATH -->`, and be that file
-from its first line after the licence on."""
+from its first line after the licence on. With --write the files are copied in."""
 
+import os
 import re
 
 import tree
@@ -37,14 +38,30 @@ def check_page(root, page, text):
             problems.append(f"{where}: {path}: {error.strerror}")
             continue
         if block != wanted:
-            problems.append(f"{where}: the block differs from {path}; copy the file in")
+            problems.append(f"{where}: the block differs from {path}; run tests/house/readme.py . --write {page}")
     return problems, checked
 
 
+def fill_page(root, text):
+    """The page with every named file copied into its block."""
+    def fill(match):
+        path, language, _ = match.groups()
+        if not path:
+            return match.group(0)
+        return f"<!-- file: {path} -->\n```{language}\n{shown(tree.read(root, path))}```"
+    return BLOCK.sub(fill, text)
+
+
 def run(args):
+    root, write = args[0], "--write" in args
     problems, checked = [], 0
-    for page in args[1:]:
-        found, count = check_page(args[0], page, tree.read(args[0], page))
+    for page in (name for name in args[1:] if name != "--write"):
+        text = tree.read(root, page)
+        if write:
+            text = fill_page(root, text)
+            with open(os.path.join(root, page), "w", encoding="utf-8") as file:
+                file.write(text)
+        found, count = check_page(root, page, text)
         problems += found
         checked += count
     return tree.report("programs in pages", problems, checked)
