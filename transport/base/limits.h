@@ -56,6 +56,13 @@
 /* Completions handled before timers and callbacks get their turn. */
 #define SNI_TURN_COMPLETIONS 256
 
+/* Turns of one loop inside each other: callbacks that block, in which others
+ * block. More is refused, because it would end in the stack. */
+#define SNI_TURNS_NESTED_MAX 8
+
+/* Receives of one connection in a row before others get their turn. */
+#define SNI_RECVS_IN_A_ROW 8
+
 /* Connections taken from one listener in a row, so that a flood of strangers
  * does not starve those already here. */
 #define SNI_ACCEPTS_PER_TURN 64

@@ -223,6 +223,12 @@ sni_engine_open(sni_engine **out, const sni_engine_cfg *cfg, sennit_time now)
 }
 
 void
+sni_engine_set_outq(sni_engine *engine, sni_outq *outq)
+{
+    engine->cfg.outq = outq;
+}
+
+void
 sni_engine_free(sni_engine *engine)
 {
     if (engine == NULL)
@@ -483,6 +489,12 @@ sni_engine_sink(sni_engine *engine, sni_engine_room *room)
     return true;
 }
 
+size_t
+sni_engine_spare(const sni_engine *engine)
+{
+    return sni_window_room(&engine->window);
+}
+
 /* ---- handing out ------------------------------------------------------- */
 
 /* Whether a frame means SUBSCRIBE or CANCEL to a publisher. */
@@ -593,17 +605,16 @@ size_t
 sni_engine_output(sni_engine *engine, sennit_bytes *parts, size_t parts_max)
 {
     const control_lane *lane = &engine->control;
-    sni_outq *outq = engine->cfg.outq;
+    sni_outq *outq = engine->state == TRAFFIC ? engine->cfg.outq : NULL;
     size_t count = 0;
 
     engine->batch_lead = 0;
     engine->batch_control = lane->filled - lane->written;
     if (engine->batch_control == 0) {
-        if (engine->state != TRAFFIC)
-            return 0;
-        return sni_outq_parts(outq, 0, parts, parts_max, SNI_SEND_BYTES);
+        return outq == NULL ? 0
+                            : sni_outq_parts(outq, 0, parts, parts_max, SNI_SEND_BYTES);
     }
-    if (engine->state == TRAFFIC)
+    if (outq != NULL)
         engine->batch_lead = sni_outq_to_boundary(outq);
     if (engine->batch_lead > 0) {
         /* At most two views: the rest of a segment and the body behind it. */
@@ -614,7 +625,7 @@ sni_engine_output(sni_engine *engine, sennit_bytes *parts, size_t parts_max)
             engine->batch_lead - (count == 2 ? parts[0].size : 0);
     }
     parts[count++] = sni_bytes(lane->data + lane->written, engine->batch_control);
-    if (engine->state == TRAFFIC)
+    if (outq != NULL)
         count += sni_outq_parts(outq, engine->batch_lead, parts + count, parts_max - count,
                                 SNI_SEND_BYTES);
     return count;
@@ -677,6 +688,12 @@ sennit_bytes
 sni_engine_identity(const sni_engine *engine)
 {
     return sni_bytes(engine->identity, engine->identity_size);
+}
+
+bool
+sni_engine_control_waiting(const sni_engine *engine)
+{
+    return control_waiting(engine) > 0;
 }
 
 bool

@@ -21,7 +21,8 @@ typedef struct sni_engine sni_engine;
 typedef struct sni_engine_cfg {
     const sennit_allocator *alloc;
     sni_pool *windows;       /* receive blocks of SNI_RECV_BYTES */
-    sni_outq *outq;          /* data to send; borrowed, may hold messages already */
+    sni_outq *outq;          /* data to send; borrowed, may hold messages already;
+                                NULL: none until sni_engine_set_outq() */
     sennit_sock_type type;
     sennit_bytes identity;   /* ours; borrowed until open returns */
     bool publisher;          /* SUBSCRIBE and CANCEL are events, not noise */
@@ -48,6 +49,9 @@ typedef struct sni_engine_event {
 /* Errors: ENOMEM. */
 sennit_err sni_engine_open(sni_engine **out, const sni_engine_cfg *cfg, sennit_time now);
 
+/* For an accepted peer, whose queue is made when its handshake is done. */
+void sni_engine_set_outq(sni_engine *engine, sni_outq *outq);
+
 /* NULL is a no-op. The outq stays its owner's. */
 void sni_engine_free(sni_engine *engine);
 
@@ -60,6 +64,9 @@ typedef struct sni_engine_room {
     sni_block *home; /* pass it to feed() */
 } sni_engine_room;
 bool sni_engine_sink(sni_engine *engine, sni_engine_room *room);
+
+/* Room at the end of the window as it is; 0 when there is no window. */
+size_t sni_engine_spare(const sni_engine *engine);
 
 /* Bytes from the peer; empty means end of stream. `home` is the block they lie in
  * (the engine takes a reference if it keeps them), or NULL: they are copied.
@@ -99,6 +106,9 @@ sennit_err sni_engine_why(const sni_engine *engine, const char **reason);
 
 /* The peer's identity, from READY; empty when it has none. */
 sennit_bytes sni_engine_identity(const sni_engine *engine);
+
+/* Whether something is on the control lane: greeting, READY, PONG, subscriptions. */
+bool sni_engine_control_waiting(const sni_engine *engine);
 
 bool sni_engine_in_traffic(const sni_engine *engine);
 

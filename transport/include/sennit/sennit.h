@@ -197,9 +197,8 @@ SENNIT_API const sennit_allocator *sennit_loop_allocator(const sennit_loop *loop
 
 /* Waits up to `timeout_ms` (0: does not wait, -1: for ever) for something to
  * do, does it, flushes, and returns. Callbacks run inside.
- * Errors: ESTATE when called from inside a callback of the same loop that was
- *         itself called by a turn (turns may nest once, for blocking calls),
- *         EINTR when a signal arrived, EIO. */
+ * Errors: ESTATE when turns nest too deeply (callbacks that block, in which other
+ *         callbacks block: at most 8), EINTR when a signal arrived, ETHREAD. */
 SENNIT_API sennit_err sennit_loop_turn(sennit_loop *loop, int timeout_ms);
 
 /* Turns until sennit_loop_stop(). A signal does not end it. */
@@ -270,7 +269,7 @@ typedef struct sennit_sock_opts {
     int recv_timeout_ms;         /* -1: for ever, 0: as SENNIT_DONTWAIT */
     int linger_ms;               /* how long close lets queued messages leave; -1: for ever */
     int reconnect_min_ms;        /* first delay before connecting again, 1 .. */
-    int reconnect_max_ms;        /* delays double up to this, each with full jitter */
+    int reconnect_max_ms;        /* delays double up to this, each with jitter */
     int connect_timeout_ms;      /* 0: the operating system's own */
     int handshake_timeout_ms;    /* from connection to READY; 0: none */
     int backlog;                 /* listen(2) */
@@ -356,8 +355,10 @@ enum {
  *         SENNIT_DONTWAIT. PUB never blocks; a ROUTER only if router_mandatory.
  * Errors: EAGAIN (would block, or the time is up), ESTATE (REQ/REP out of turn),
  *         ENOTSUP (SUB, PULL), EHOSTUNREACH (ROUTER with router_mandatory: no
- *         such identity), EINTR, ENOMEM, ECLOSED (the peer of the message's
- *         earlier frames is gone: the rest is swallowed up to its last frame). */
+ *         such identity), EINTR, ENOMEM (the same frame may be sent again).
+ * When the peer that got a message's first frames goes away, the remaining
+ * frames are swallowed up to the last one and the message counts as dropped:
+ * a receiver sees all frames of a message or none. */
 SENNIT_API sennit_err sennit_sock_send(sennit_sock *sock, sennit_msg *msg,
                                        unsigned flags) SENNIT_MUST_CHECK;
 
@@ -365,7 +366,9 @@ SENNIT_API sennit_err sennit_sock_send(sennit_sock *sock, sennit_msg *msg,
  * A message becomes receivable only when all its frames have arrived.
  * Blocks: until one is there, up to recv_timeout_ms, unless SENNIT_DONTWAIT.
  * Errors: EAGAIN (nothing there, or the time is up), ESTATE (REQ/REP out of
- *         turn), ENOTSUP (PUB, PUSH), EINTR, ENOMEM. */
+ *         turn), ENOTSUP (PUB, PUSH), EINTR, ENOMEM, ECONNRESET (REQ: the
+ *         connection that carried the request is gone; whether it was handled is
+ *         not known; another may be sent). */
 SENNIT_API sennit_err sennit_sock_recv(sennit_sock *sock, sennit_msg *msg,
                                        unsigned flags) SENNIT_MUST_CHECK;
 
@@ -454,6 +457,7 @@ typedef struct sennit_sock_stats {
     uint64_t dropped_malformed_msgs;  /* received, but no valid envelope */
     uint64_t dropped_filtered_msgs;   /* received, but not what we asked for (SUB, REQ) */
     uint64_t connections;             /* READY connections now */
+    uint64_t subscriptions;           /* PUB: (peer, topic) pairs; SUB: prefixes */
     uint64_t handshakes_failed;
     uint64_t reconnects;              /* connects begun after a loss or failure */
 } sennit_sock_stats;

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/loop.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/limits.h"
+#include "core/dialer.h"
+#include "core/listener.h"
+#include "core/sock.h"
+
+/* Blocks kept for reuse: enough for a busy loop, small enough to forget. */
+#define RECV_BLOCKS_KEPT 32u
+#define LARGE_CHUNKS_KEPT 32u
+#define SMALL_CHUNKS_KEPT 256u
+
+/* ---- opening and closing ----------------------------------------------- */
+
+static sennit_err
+open_epoll(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_blocks, void *arg)
+{
+    (void)arg;
+    return sni_io_epoll_open(out, alloc, recv_blocks);
+}
+
+static void
+free_pools(sennit_loop *loop)
+{
+    sni_pool_free(loop->recv_blocks);
+    sni_pool_free(loop->chunks.small);
+    sni_pool_free(loop->chunks.large);
+}
+
+sennit_err
+sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
+                   sennit_err (*open_io)(sni_io **out, const sennit_allocator *alloc,
+                                         sni_pool *recv_blocks, void *arg),
+                   void *arg)
+{
+    sennit_loop *loop = sni_acquire_zero(alloc, sizeof *loop);
+    sni_link *lists[] = { &loop->socks,           &loop->dirty,   &loop->again,
+                          &loop->again_listeners, &loop->ending,  &loop->again_dialers,
+                          &loop->touched,         &loop->dead_pipes,
+                          &loop->inproc_names,    &loop->inproc_waiting };
+    sennit_err err = SENNIT_ENOMEM;
+
+    if (loop == NULL)
+        return SENNIT_ENOMEM;
+    loop->allocator = *alloc;
+    loop->owner = pthread_self();
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        sni_link_init(lists[i]);
+    loop->posted_last = &loop->posted_first;
+    sni_timers_init(&loop->timers, &loop->allocator);
+    loop->recv_blocks = sni_pool_new(&loop->allocator, SNI_RECV_BYTES, RECV_BLOCKS_KEPT);
+    loop->chunks.small =
+        sni_pool_new(&loop->allocator, SNI_CHUNK_SMALL_BYTES, SMALL_CHUNKS_KEPT);
+    loop->chunks.large = sni_pool_new(&loop->allocator, SNI_CHUNK_BYTES, LARGE_CHUNKS_KEPT);
+    if (loop->recv_blocks == NULL || loop->chunks.small == NULL || loop->chunks.large == NULL)
+        goto fail_pools;
+    err = open_io(&loop->io, &loop->allocator, loop->recv_blocks, arg);
+    if (err)
+        goto fail_pools;
+    if (pthread_mutex_init(&loop->post_lock, NULL) != 0) {
+        err = SENNIT_ENOMEM;
+        goto fail_io;
+    }
+    *out = loop;
+    return SENNIT_OK;
+
+fail_io:
+    loop->io->ops->fini(loop->io);
+fail_pools:
+    free_pools(loop);
+    sni_release(alloc, loop);
+    return err;
+}
+
+sennit_err
+sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
+{
+    const sennit_allocator *alloc = &sni_alloc_default;
+
+    if (opts != NULL && opts->backend != SENNIT_BACKEND_AUTO &&
+        opts->backend != SENNIT_BACKEND_EPOLL)
+        return SENNIT_ENOTSUP;
+    if (opts != NULL && opts->allocator != NULL)
+        alloc = opts->allocator;
+    if (alloc->acquire == NULL || alloc->resize == NULL || alloc->release == NULL)
+        return SENNIT_EINVAL;
+    return sni_loop_open_with(out, alloc, open_epoll, NULL);
+}
+
+void
+sennit_loop_close(sennit_loop *loop)
+{
+    sennit_allocator alloc;
+    sni_link *next;
+
+    if (loop == NULL)
+        return;
+    SNI_ASSERT(loop->depth == 0);
+    for (sni_link *link = loop->socks.next; link != &loop->socks; link = next) {
+        next = link->next;
+        sennit_sock_close(SNI_OWNER_OF(link, sennit_sock, link));
+    }
+    loop->socks_changed = true;
+    (void)sni_loop_turn(loop, 0);
+    while (!sni_list_empty(&loop->socks))
+        (void)sni_loop_turn(loop, SENNIT_NEVER);
+    sni_timers_fini(&loop->timers);
+    loop->io->ops->fini(loop->io);
+    pthread_mutex_destroy(&loop->post_lock);
+    free_pools(loop);
+    alloc = loop->allocator;
+    sni_release(&alloc, loop);
+}
+
+/* ---- posting ----------------------------------------------------------- */
+
+sennit_err
+sennit_loop_post(sennit_loop *loop, void (*fn)(void *arg), void *arg)
+{
+    /* Not the loop's allocator: it is only called on the loop's thread. */
+    sni_posted *posted = sni_acquire(&sni_alloc_default, sizeof *posted);
+    bool first;
+
+    if (posted == NULL)
+        return SENNIT_ENOMEM;
+    *posted = (sni_posted){ NULL, fn, arg };
+    pthread_mutex_lock(&loop->post_lock);
+    first = loop->posted_first == NULL;
+    *loop->posted_last = posted;
+    loop->posted_last = &posted->next;
+    /* Under the lock, so that the loop cannot be closed in between. */
+    if (first)
+        loop->io->ops->wake(loop->io);
+    pthread_mutex_unlock(&loop->post_lock);
+    return SENNIT_OK;
+}
+
+static bool
+run_posted(sennit_loop *loop)
+{
+    sni_posted *posted;
+
+    pthread_mutex_lock(&loop->post_lock);
+    posted = loop->posted_first;
+    loop->posted_first = NULL;
+    loop->posted_last = &loop->posted_first;
+    pthread_mutex_unlock(&loop->post_lock);
+    if (posted == NULL)
+        return false;
+    while (posted != NULL) {
+        sni_posted *next = posted->next;
+
+        posted->fn(posted->arg);
+        sni_release(&sni_alloc_default, posted);
+        posted = next;
+    }
+    return true;
+}
+
+/* ---- the turn ---------------------------------------------------------- */
+
+static void
+flush_dirty(sennit_loop *loop)
+{
+    sni_link *link;
+
+    while ((link = sni_list_first(&loop->dirty)) != NULL)
+        sni_session_flush(SNI_OWNER_OF(link, sni_session, dirty));
+}
+
+/* Moves a list's links to another head, so that what is added meanwhile waits for
+ * the next turn. */
+static void
+take_list(sni_link *to, sni_link *from)
+{
+    sni_link_init(to);
+    if (sni_list_empty(from))
+        return;
+    *to = *from;
+    to->next->prev = to;
+    to->prev->next = to;
+    sni_link_init(from);
+}
+
+static void
+go_on(sennit_loop *loop)
+{
+    sni_link taken;
+    sni_link *link;
+
+    take_list(&taken, &loop->again);
+    while ((link = sni_list_first(&taken)) != NULL) {
+        sni_link_remove(link);
+        sni_session_again(SNI_OWNER_OF(link, sni_session, again));
+    }
+    take_list(&taken, &loop->again_listeners);
+    while ((link = sni_list_first(&taken)) != NULL) {
+        sni_link_remove(link);
+        sni_listener_again(SNI_OWNER_OF(link, sni_listener, again));
+    }
+    take_list(&taken, &loop->again_dialers);
+    while ((link = sni_list_first(&taken)) != NULL) {
+        sni_link_remove(link);
+        sni_dialer_again(SNI_OWNER_OF(link, sni_dialer, again));
+    }
+}
+
+static bool
+has_work(const sennit_loop *loop)
+{
+    return !sni_list_empty(&loop->again) || !sni_list_empty(&loop->again_listeners) ||
+           !sni_list_empty(&loop->touched) || !sni_list_empty(&loop->dead_pipes) ||
+           !sni_list_empty(&loop->dirty);
+}
+
+static void
+complete(sni_op *op)
+{
+    op->pending = false;
+    if (op->kind == SNI_OP_ACCEPT)
+        sni_listener_done(op->owner);
+    else
+        sni_session_done(op->owner, op);
+}
+
+/* Waits and handles what came. Returns the number of completions, -1 for EINTR. */
+static int
+reap(sennit_loop *loop, sennit_time until)
+{
+    sni_op *done[SNI_TURN_COMPLETIONS];
+    int count = loop->io->ops->reap(loop->io, done, SNI_TURN_COMPLETIONS, until);
+
+    for (int i = 0; i < count; i++)
+        complete(done[i]);
+    return count;
+}
+
+static void
+run_timers(sennit_loop *loop)
+{
+    sennit_time now;
+    sennit_timer *timer;
+
+    if (loop->timers.count == 0)
+        return;
+    now = sni_loop_now(loop);
+    while ((timer = sni_timers_pop(&loop->timers, now)) != NULL)
+        timer->fn_(timer->arg_);
+}
+
+static void
+call_ready(sennit_loop *loop)
+{
+    sni_link taken;
+    sni_link *link;
+
+    take_list(&taken, &loop->touched);
+    while ((link = sni_list_first(&taken)) != NULL) {
+        sni_link_remove(link);
+        sni_sock_call(SNI_OWNER_OF(link, sennit_sock, touched));
+    }
+}
+
+static void
+bury(sennit_loop *loop)
+{
+    sni_link *link;
+    sni_link *next;
+
+    for (link = loop->ending.next; link != &loop->ending; link = next) {
+        next = link->next;
+        (void)sni_session_bury(SNI_OWNER_OF(link, sni_session, ending));
+    }
+    while ((link = sni_list_first(&loop->dead_pipes)) != NULL) {
+        sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, dead);
+
+        sni_link_remove(link);
+        if (pipe->session == NULL && pipe->peer.unread == 0)
+            sni_pipe_free(pipe);
+    }
+    if (!loop->socks_changed)
+        return;
+    loop->socks_changed = false;
+    for (link = loop->socks.next; link != &loop->socks; link = next) {
+        next = link->next;
+        (void)sni_sock_bury(SNI_OWNER_OF(link, sennit_sock, link));
+    }
+}
+
+sennit_err
+sni_loop_turn(sennit_loop *loop, sennit_time until)
+{
+    sennit_time next = sni_timers_next(&loop->timers);
+    int count;
+
+    if (loop->depth >= SNI_TURNS_NESTED_MAX)
+        return SENNIT_ESTATE;
+    loop->depth++;
+    flush_dirty(loop);
+    /* What ended in calls between turns; also what a nested turn must not take
+     * apart under its caller is left for the outermost. */
+    if (loop->depth == 1)
+        bury(loop);
+    if (has_work(loop))
+        until = 0;
+    count = reap(loop, next < until ? next : until);
+    go_on(loop);
+    run_timers(loop);
+    (void)run_posted(loop);
+    call_ready(loop);
+    flush_dirty(loop);
+    if (loop->depth == 1)
+        bury(loop);
+    loop->depth--;
+    return count < 0 ? SENNIT_EINTR : SENNIT_OK;
+}
+
+sennit_err
+sennit_loop_turn(sennit_loop *loop, int timeout_ms)
+{
+    sennit_time until = 0;
+
+    if (!sni_loop_owned(loop))
+        return SENNIT_ETHREAD;
+    if (timeout_ms < 0)
+        until = SENNIT_NEVER;
+    else if (timeout_ms > 0)
+        until = sni_loop_now(loop) + (sennit_time)timeout_ms * 1000000u;
+    return sni_loop_turn(loop, until);
+}
+
+sennit_err
+sennit_loop_run(sennit_loop *loop)
+{
+    sennit_err err = SENNIT_OK;
+
+    loop->stopped = false;
+    while (!loop->stopped && (err == SENNIT_OK || err == SENNIT_EINTR))
+        err = sennit_loop_turn(loop, -1);
+    loop->stopped = false;
+    return err == SENNIT_EINTR ? SENNIT_OK : err;
+}
+
+void
+sennit_loop_stop(sennit_loop *loop)
+{
+    loop->stopped = true;
+}
+
+/* ---- the rest ---------------------------------------------------------- */
+
+const char *
+sennit_loop_backend(const sennit_loop *loop)
+{
+    return loop->io->ops->name;
+}
+
+sennit_time
+sennit_loop_now(sennit_loop *loop)
+{
+    return sni_loop_now(loop);
+}
+
+const sennit_allocator *
+sennit_loop_allocator(const sennit_loop *loop)
+{
+    return &loop->allocator;
+}
+
+int
+sennit_loop_fd(const sennit_loop *loop)
+{
+    return loop->io->ops->descriptor(loop->io);
+}
+
+int
+sennit_loop_timeout_ms(sennit_loop *loop)
+{
+    sennit_time next = sni_timers_next(&loop->timers);
+    sennit_time now;
+
+    if (has_work(loop))
+        return 0;
+    if (next == SENNIT_NEVER)
+        return -1;
+    now = sni_loop_now(loop);
+    if (next <= now)
+        return 0;
+    return (next - now) / 1000000u > 3600000u ? 3600000 : (int)((next - now + 999999u) / 1000000u);
+}
+
+sennit_err
+sennit_timer_start(sennit_loop *loop, sennit_timer *timer, sennit_time delay_ns,
+                   void (*fn)(void *arg), void *arg)
+{
+    return sni_timers_start(&loop->timers, timer, sni_loop_now(loop) + delay_ns, fn, arg);
+}
+
+void
+sennit_timer_stop(sennit_loop *loop, sennit_timer *timer)
+{
+    sni_timers_stop(&loop->timers, timer);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_CORE_LOOP_H
+#define SENNIT_CORE_LOOP_H
+
+#include <pthread.h>
+
+#include "base/list.h"
+#include "base/timers.h"
+#include "engine/outq.h"
+#include "io/io.h"
+
+/* A call posted by another thread. */
+typedef struct sni_posted {
+    struct sni_posted *next;
+    void (*fn)(void *arg);
+    void *arg;
+} sni_posted;
+
+/* One turn: flush, wait, handle completions, timers, posted calls, callbacks,
+ * then bury what ended. Objects end in two steps: they are put on a list when
+ * something goes wrong deep inside a call, and taken apart at the end of a turn,
+ * so no function finds its arguments gone when a callee returns. */
+struct sennit_loop {
+    sennit_allocator allocator;
+    pthread_t owner;
+    sni_io *io;
+    sni_pool *recv_blocks;
+    sni_chunk_pools chunks;
+    sni_timers timers;
+
+    sni_link socks;
+    sni_link dirty;    /* sessions with gathered output */
+    sni_link again;    /* sessions that stopped with more to receive */
+    sni_link again_listeners; /* listeners that stopped with more to accept */
+    sni_link again_dialers;   /* dialers for which there was no timer */
+    sni_link ending;   /* sessions to be taken apart when their operations are home */
+    sni_link touched;  /* sockets whose callback may have something to do */
+    sni_link dead_pipes;
+    sni_link inproc_names;
+    sni_link inproc_waiting; /* connects before the bind */
+
+    unsigned depth;    /* turns inside each other */
+    bool stopped;
+    bool socks_changed; /* a closed socket may have become free */
+
+    pthread_mutex_t post_lock; /* of the two below; the rest is the owner's */
+    sni_posted *posted_first;
+    sni_posted **posted_last;
+};
+
+/* One turn. `until`: when to stop waiting, on the loop's clock; 0 does not wait.
+ * Errors: ESTATE, EINTR. */
+sennit_err sni_loop_turn(sennit_loop *loop, sennit_time until);
+
+/* A loop over any backend: takes `io` and the pools it uses (tests, simulator). */
+sennit_err sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
+                              sennit_err (*open_io)(sni_io **out,
+                                                    const sennit_allocator *alloc,
+                                                    sni_pool *recv_blocks, void *arg),
+                              void *arg);
+
+static inline sennit_time
+sni_loop_now(sennit_loop *loop)
+{
+    return loop->io->ops->now(loop->io);
+}
+
+static inline bool
+sni_loop_owned(const sennit_loop *loop)
+{
+    return pthread_equal(loop->owner, pthread_self());
+}
+
+#endif /* SENNIT_CORE_LOOP_H */

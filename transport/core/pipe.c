@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/pipe.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "core/inproc.h"
+#include "core/session.h"
+#include "core/sock.h"
+
+sennit_err
+sni_pipe_new(sni_pipe **out, sennit_loop *loop, sennit_sock *sock)
+{
+    const sennit_allocator *alloc = &loop->allocator;
+    sni_pipe *pipe = sni_acquire_zero(alloc, sizeof *pipe);
+
+    if (pipe == NULL)
+        return SENNIT_ENOMEM;
+    sni_peer_init(&pipe->peer);
+    pipe->loop = loop;
+    pipe->sock = sock;
+    sni_link_init(&pipe->dead);
+    sni_outq_init(&pipe->outq, alloc, &loop->chunks);
+    sni_msgq_init(&pipe->inq, alloc);
+    sni_link_init(&pipe->link);
+    if (sock != NULL)
+        sni_list_push(&sock->pipes, &pipe->link);
+    *out = pipe;
+    return SENNIT_OK;
+}
+
+/* Messages that were accepted and will not be delivered any more. */
+static void
+count_lost_output(sni_pipe *pipe)
+{
+    if (pipe->sock != NULL) {
+        pipe->sock->stats.dropped_disconnect_msgs += sni_outq_restart(&pipe->outq);
+        pipe->sock->stats.dropped_disconnect_msgs += pipe->outq.msgs;
+    }
+    sni_outq_fini(&pipe->outq);
+}
+
+/* An inproc peer has no session that would tell. */
+static void
+disconnect_inproc(sni_pipe *pipe)
+{
+    char endpoint[SNI_INPROC_NAME_MAX + 10] = "inproc://";
+
+    if (!pipe->inproc || !pipe->attached || !pipe->peer.connected)
+        return;
+    sni_pattern_disconnected(&pipe->sock->pattern, &pipe->peer, false);
+    pipe->sock->stats.connections--;
+    memcpy(endpoint + 9, pipe->inproc_name, strlen(pipe->inproc_name) + 1);
+    sni_sock_event(pipe->sock, SENNIT_EVENT_DISCONNECTED, endpoint, pipe->peer.number,
+                   SENNIT_ECONNRESET, "closed by peer",
+                   0, sennit_msg_bytes(&pipe->peer.identity));
+}
+
+void
+sni_pipe_free(sni_pipe *pipe)
+{
+    disconnect_inproc(pipe);
+    if (pipe->attached)
+        sni_pattern_detach(&pipe->sock->pattern, &pipe->peer);
+    pipe->attached = false;
+    if (pipe->mate != NULL) {
+        sni_pipe *mate = pipe->mate;
+
+        pipe->mate = NULL;
+        mate->mate = NULL;
+        sni_msgq_rollback(&mate->inq);
+        sni_pipe_retire(mate);
+    }
+    SNI_ASSERT(pipe->session == NULL);
+    count_lost_output(pipe);
+    sni_msgq_fini(&pipe->inq);
+    sennit_msg_fini(&pipe->peer.identity);
+    sni_link_remove(&pipe->link);
+    sni_link_remove(&pipe->dead);
+    sni_release(&pipe->loop->allocator, pipe->inproc_name);
+    pipe->loop->socks_changed = true;
+    sni_release(&pipe->loop->allocator, pipe);
+}
+
+sennit_err
+sni_pipe_attach(sni_pipe *pipe)
+{
+    sennit_err err = sni_pattern_attach(&pipe->sock->pattern, &pipe->peer);
+
+    pipe->attached = err == SENNIT_OK;
+    return err;
+}
+
+void
+sni_pipe_retire(sni_pipe *pipe)
+{
+    if (pipe->retired)
+        return;
+    pipe->retired = true;
+    disconnect_inproc(pipe);
+    if (pipe->attached) {
+        if (pipe->peer.connected)
+            sni_pattern_disconnected(&pipe->sock->pattern, &pipe->peer, false);
+        sni_pattern_retire(&pipe->peer);
+    }
+    count_lost_output(pipe);
+    sni_pipe_update_unread(pipe);
+}
+
+/* ---- accounting -------------------------------------------------------- */
+
+/* An inproc peer may have the sum of both marks waiting, and before the bind our
+ * own (as libzmq). */
+static bool
+inproc_full(const sni_pipe *pipe)
+{
+    const sni_pipe *mate = pipe->mate;
+    size_t limit = (size_t)pipe->sock->opts.send_hwm_msgs;
+
+    if (limit == 0 || (mate->sock != NULL && mate->sock->opts.recv_hwm_msgs == 0))
+        return false;
+    if (mate->sock != NULL)
+        limit += (size_t)mate->sock->opts.recv_hwm_msgs;
+    return mate->inq.msgs >= limit;
+}
+
+static bool
+pipe_full(const sni_pipe *pipe)
+{
+    int hwm = pipe->sock->opts.send_hwm_msgs;
+
+    if (pipe->inproc)
+        return pipe->mate == NULL || inproc_full(pipe);
+    return hwm > 0 && pipe->outq.msgs >= (size_t)hwm;
+}
+
+void
+sni_pipe_update_writable(sni_pipe *pipe)
+{
+    bool writable = !pipe->retired && !pipe_full(pipe);
+
+    if (pipe->peer.writable == writable)
+        return;
+    pipe->peer.writable = writable;
+    if (writable && pipe->attached) {
+        sni_pattern_writable(&pipe->peer);
+        sni_sock_touch(pipe->sock);
+    }
+}
+
+void
+sni_pipe_update_unread(sni_pipe *pipe)
+{
+    size_t unread = pipe->inq.msgs;
+
+    if (pipe->session != NULL && pipe->session->engine != NULL)
+        unread += sni_engine_unread(pipe->session->engine);
+    pipe->peer.unread = unread;
+    if (unread > 0 && pipe->attached) {
+        sni_pattern_readable(&pipe->peer);
+        sni_sock_touch(pipe->sock);
+    }
+    /* Not here and now: the caller may be in the middle of it. */
+    if (unread == 0 && pipe->retired && !sni_link_linked(&pipe->dead))
+        sni_list_push(&pipe->loop->dead_pipes, &pipe->dead);
+}
+
+bool
+sni_pipe_has_output(const sni_pipe *pipe)
+{
+    return pipe->outq.bytes > 0;
+}
+
+/* ---- the port ---------------------------------------------------------- */
+
+static sennit_err
+push_inproc(sni_pipe *pipe, sni_msg *msg, bool more)
+{
+    sni_pipe *mate = pipe->mate;
+    sennit_err err;
+
+    if (mate == NULL) {
+        sennit_msg_fini(sni_msg_public(msg));
+        pipe->sock->stats.dropped_disconnect_msgs += !more;
+        return SENNIT_OK;
+    }
+    err = sni_msgq_push(&mate->inq, msg, more);
+    if (err || more)
+        return err;
+    pipe->sock->stats.delivered_msgs++;
+    if (mate->sock != NULL)
+        sni_pipe_update_unread(mate);
+    sni_pipe_update_writable(pipe);
+    return SENNIT_OK;
+}
+
+static void
+pushed(sni_pipe *pipe, bool more)
+{
+    if (!more)
+        sni_pipe_update_writable(pipe);
+    if (pipe->session != NULL)
+        sni_session_output_added(pipe->session, more);
+}
+
+static sennit_err
+pipe_push(sni_peer *peer, sni_msg *msg, bool more)
+{
+    sni_pipe *pipe = sni_pipe_of(peer);
+    sennit_err err;
+    bool kept;
+
+    if (pipe->inproc)
+        return push_inproc(pipe, msg, more);
+    err = sni_outq_push(&pipe->outq, msg, more, &kept);
+    if (err)
+        return err;
+    sennit_msg_fini(sni_msg_public(msg));
+    pushed(pipe, more);
+    return SENNIT_OK;
+}
+
+/* One copy of a publication. */
+static void
+fan_one(sni_pipe *pipe, const sni_encoded *encoded, const sni_msg *msg, bool more)
+{
+    sennit_msg copy;
+    sennit_err err;
+    bool kept;
+
+    if (pipe->inproc) {
+        sennit_msg_init(&copy);
+        sennit_msg_copy(&copy, (const sennit_msg *)(const void *)msg);
+        err = push_inproc(pipe, sni_msg_of(&copy), more);
+        sennit_msg_fini(&copy);
+    } else {
+        err = sni_outq_push_encoded(&pipe->outq, encoded, &kept);
+        if (err == SENNIT_OK)
+            pushed(pipe, more);
+    }
+    if (err == SENNIT_OK || pipe->session == NULL)
+        return;
+    /* It would miss a frame in the middle: better to miss the connection. */
+    pipe->sock->stats.dropped_memory_msgs++;
+    sni_session_end(pipe->session, SENNIT_ENOMEM, "no memory to queue a publication");
+}
+
+static void
+pipe_fan(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg, bool more)
+{
+    sennit_sock *sock = SNI_OWNER_OF(pattern, sennit_sock, pattern);
+    sni_encoded encoded;
+
+    if (count > 0 &&
+        sni_chunk_encode(&sock->chunk, &sock->loop->chunks, msg, more, &encoded) != SENNIT_OK) {
+        sock->stats.dropped_memory_msgs += count;
+        for (size_t i = 0; i < count; i++)
+            if (sni_pipe_of(peers[i])->session != NULL)
+                sni_session_end(sni_pipe_of(peers[i])->session, SENNIT_ENOMEM,
+                                "no memory to queue a publication");
+        count = 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        fan_one(sni_pipe_of(peers[i]), &encoded, msg, more);
+    sennit_msg_fini(sni_msg_public(msg));
+}
+
+static sennit_err
+pull_inq(sni_pipe *pipe, sni_msg *msg)
+{
+    sni_pipe *mate = pipe->mate;
+    bool more;
+
+    if (!sni_msgq_pop(&pipe->inq, msg))
+        return SENNIT_EAGAIN;
+    more = msg->more;
+    msg->peer = pipe->peer.number;
+    if (more)
+        return SENNIT_OK;
+    sni_pipe_update_unread(pipe);
+    if (mate != NULL && mate->sock != NULL)
+        sni_pipe_update_writable(mate);
+    return SENNIT_OK;
+}
+
+static sennit_err
+pull_engine(sni_pipe *pipe, sni_msg *msg)
+{
+    sni_session *session = pipe->session;
+    sni_engine_event event;
+
+    if (!sni_engine_next(session->engine, &event))
+        return sni_engine_unread(session->engine) > 0 ? SENNIT_ENOMEM : SENNIT_EAGAIN;
+    SNI_ASSERT(event.kind == SNI_ENGINE_MESSAGE);
+    *msg = event.msg;
+    if (msg->more)
+        return SENNIT_OK;
+    pipe->peer.unread--;
+    if (pipe->peer.unread == 0 || !session->recv.pending)
+        sni_session_input_taken(session);
+    return SENNIT_OK;
+}
+
+static sennit_err
+pipe_pull(sni_peer *peer, sni_msg *msg)
+{
+    sni_pipe *pipe = sni_pipe_of(peer);
+
+    if (pipe->inq.count > 0 || pipe->session == NULL)
+        return pull_inq(pipe, msg);
+    return pull_engine(pipe, msg);
+}
+
+static sennit_err
+pipe_subscribe(sni_peer *peer, bool on, sennit_bytes topic)
+{
+    sni_pipe *pipe = sni_pipe_of(peer);
+
+    if (!pipe->inproc)
+        return pipe->session == NULL ? SENNIT_OK
+                                     : sni_session_subscribe(pipe->session, on, topic);
+    if (pipe->mate == NULL || !pipe->mate->attached)
+        return SENNIT_OK;
+    return sni_pattern_subscription(&pipe->mate->sock->pattern, &pipe->mate->peer, on, topic);
+}
+
+static uint64_t
+pipe_random(sni_pattern *pattern)
+{
+    sennit_sock *sock = SNI_OWNER_OF(pattern, sennit_sock, pattern);
+
+    return sock->loop->io->ops->random(sock->loop->io);
+}
+
+const sni_port sni_pipe_port = {
+    .push = pipe_push,
+    .fan = pipe_fan,
+    .pull = pipe_pull,
+    .subscribe = pipe_subscribe,
+    .random = pipe_random,
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_CORE_PIPE_H
+#define SENNIT_CORE_PIPE_H
+
+#include "base/msgq.h"
+#include "engine/outq.h"
+#include "pattern/pattern.h"
+
+/* The two queues between a socket and one peer. A stream pipe writes into the
+ * framed outq, which its connections drain one after the other, and reads out of
+ * the connection's engine; an inproc pipe writes into its mate's inq. */
+typedef struct sni_pipe {
+    sni_peer peer; /* first, so that a policy's peer is its pipe */
+    sennit_loop *loop;
+    sennit_sock *sock; /* NULL: the far end of an inproc connect before the bind */
+    sni_link link; /* in the socket's pipes */
+    sni_link dead; /* in the loop's list of pipes to free */
+    sni_outq outq;
+    sni_msgq inq;  /* inproc, or what a connection that is gone had received */
+    struct sni_session *session; /* stream: the connection, or NULL */
+    struct sni_pipe *mate;       /* inproc: the other end, or NULL */
+    char *inproc_name;           /* inproc: what follows inproc://, ours to free */
+    bool inproc;
+    bool inproc_connecter; /* inproc: this end called connect */
+    bool retired; /* takes no more; freed when the last message was read */
+    bool attached;
+} sni_pipe;
+
+extern const sni_port sni_pipe_port;
+
+static inline sni_pipe *
+sni_pipe_of(sni_peer *peer)
+{
+    return (sni_pipe *)(void *)peer;
+}
+
+/* A pipe that belongs to `sock` (or to nobody: NULL) and to no pattern yet.
+ * Errors: ENOMEM. */
+sennit_err sni_pipe_new(sni_pipe **out, sennit_loop *loop, sennit_sock *sock);
+
+/* At once: detaches it and frees everything; what waits in it is counted. */
+void sni_pipe_free(sni_pipe *pipe);
+
+/* Lets the pattern use it. Errors: as sni_pattern_attach. */
+sennit_err sni_pipe_attach(sni_pipe *pipe);
+
+/* It takes no more messages; when those received are read it is freed. */
+void sni_pipe_retire(sni_pipe *pipe);
+
+/* Queues drained or high-water mark crossed: keeps peer->writable true. */
+void sni_pipe_update_writable(sni_pipe *pipe);
+
+/* The engine or the inq has other messages than before. */
+void sni_pipe_update_unread(sni_pipe *pipe);
+
+/* Whether something still waits to leave through it. */
+bool sni_pipe_has_output(const sni_pipe *pipe);
+
+#endif /* SENNIT_CORE_PIPE_H */

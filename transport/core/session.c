@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT */
+/* States, in the order a session goes through them:
+ *   connecting  (dialled)  engine == NULL, the connect operation is out
+ *   handshake              engine, !ready
+ *   ready                  pipe, messages flow
+ *   ending                 operations are being called back
+ * It is taken apart by sni_session_bury() only, at the end of a turn. */
+#include "core/session.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "core/dialer.h"
+#include "core/listener.h"
+#include "core/sock.h"
+
+static void pump_output(sni_session *session);
+static void pump_input(sni_session *session);
+
+static const char *
+endpoint_of(const sni_session *session)
+{
+    if (session->dialer != NULL)
+        return session->dialer->endpoint;
+    return session->listener != NULL ? session->listener->endpoint : "";
+}
+
+static void
+tell(sni_session *session, sennit_event_kind kind, sennit_err err, const char *reason)
+{
+    sennit_bytes identity = { NULL, 0 };
+
+    if (session->pipe != NULL)
+        identity = sennit_msg_bytes(&session->pipe->peer.identity);
+    if (identity.size == 0 && session->engine != NULL)
+        identity = sni_engine_identity(session->engine);
+    sni_sock_event(session->sock, kind, endpoint_of(session), session->number, err, reason, 0,
+                   identity);
+}
+
+/* ---- deadlines --------------------------------------------------------- */
+
+static void
+on_deadline(void *arg)
+{
+    sni_session *session = arg;
+    const char *reason;
+    sennit_err err;
+
+    session->timer_at = SENNIT_NEVER;
+    if (session->is_ending)
+        return;
+    if (session->engine == NULL) {
+        sni_session_end(session, SENNIT_ETIMEDOUT, "not connected in time");
+        return;
+    }
+    err = sni_engine_tick(session->engine, sni_loop_now(session->sock->loop));
+    if (err) {
+        (void)sni_engine_why(session->engine, &reason);
+        sni_session_end(session, err, reason);
+    }
+}
+
+static void
+set_deadline(sni_session *session, sennit_time at)
+{
+    sennit_loop *loop = session->sock->loop;
+
+    if (at == session->timer_at)
+        return;
+    session->timer_at = at;
+    sni_timers_stop(&loop->timers, &session->timer);
+    if (at != SENNIT_NEVER && sni_timers_start(&loop->timers, &session->timer, at, on_deadline,
+                                               session) != SENNIT_OK)
+        sni_session_end(session, SENNIT_ENOMEM, "no memory for a timer");
+}
+
+/* A reader that has stopped for back-pressure cannot hear the peer, so silence is
+ * no proof then: the clock runs only while it listens. */
+static void
+update_deadline(sni_session *session)
+{
+    if (session->is_ending)
+        return;
+    if (session->ready && !session->recv.pending)
+        set_deadline(session, SENNIT_NEVER);
+    else
+        set_deadline(session, sni_engine_deadline(session->engine));
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+static sennit_err
+open_engine(sni_session *session)
+{
+    sennit_sock *sock = session->sock;
+    sennit_loop *loop = sock->loop;
+    sni_engine_cfg cfg = {
+        .alloc = &loop->allocator,
+        .windows = loop->recv_blocks,
+        .outq = session->pipe != NULL ? &session->pipe->outq : NULL,
+        .type = sock->type,
+        .identity = sni_bytes(sock->opts.identity, sock->opts.identity_size),
+        .publisher = sock->type == SENNIT_PUB,
+        .handshake_timeout = (sennit_time)sock->opts.handshake_timeout_ms * 1000000u,
+        .frame_max_bytes = sock->opts.recv_frame_max_bytes,
+        .message_max_bytes = sock->opts.recv_message_max_bytes,
+        .message_max_parts = sock->opts.recv_message_max_parts,
+        .peer = session->number,
+    };
+
+    return sni_engine_open(&session->engine, &cfg, sni_loop_now(loop));
+}
+
+sennit_err
+sni_session_open(sennit_sock *sock, sni_file *file, sni_dialer *dialer,
+                 sni_listener *listener)
+{
+    sennit_loop *loop = sock->loop;
+    sni_session *session = sni_acquire_zero(&loop->allocator, sizeof *session);
+    sennit_err err;
+
+    if (session == NULL)
+        return SENNIT_ENOMEM;
+    session->sock = sock;
+    session->file = file;
+    session->dialer = dialer;
+    session->listener = listener;
+    session->reason = "";
+    session->timer_at = SENNIT_NEVER;
+    session->number = ++sock->next_number;
+    sni_link_init(&session->link);
+    sni_link_init(&session->dirty);
+    sni_link_init(&session->again);
+    sni_link_init(&session->ending);
+    session->connect = (sni_op){ .kind = SNI_OP_CONNECT, .file = file, .owner = session };
+    session->recv = (sni_op){ .kind = SNI_OP_RECV, .file = file, .owner = session };
+    session->send = (sni_op){ .kind = SNI_OP_SEND, .file = file, .owner = session };
+    if (dialer == NULL) {
+        /* Its pipe, and with it the queue, comes with READY; until then only the
+         * control lane is written. */
+        err = open_engine(session);
+        if (err) {
+            sni_release(&loop->allocator, session);
+            return err;
+        }
+    }
+    sni_list_push(&sock->sessions, &session->link);
+    if (dialer == NULL) {
+        tell(session, SENNIT_EVENT_ACCEPTED, SENNIT_OK, "");
+        pump_output(session);
+        pump_input(session);
+        return SENNIT_OK;
+    }
+    session->pipe = dialer->pipe;
+    dialer->session = session;
+    dialer->pipe->session = session;
+    if (sock->opts.connect_timeout_ms > 0)
+        set_deadline(session, sni_loop_now(loop) +
+                                  (sennit_time)sock->opts.connect_timeout_ms * 1000000u);
+    if (loop->io->ops->submit(loop->io, &session->connect))
+        sni_session_done(session, &session->connect);
+    return SENNIT_OK;
+}
+
+static void
+connected(sni_session *session)
+{
+    sennit_err err = session->connect.err;
+
+    if (session->is_ending)
+        return;
+    if (err) {
+        sni_session_end(session, err, "could not connect");
+        return;
+    }
+    tell(session, SENNIT_EVENT_CONNECTED, SENNIT_OK, "");
+    err = open_engine(session);
+    if (err) {
+        sni_session_end(session, err, "no memory for a connection");
+        return;
+    }
+    pump_output(session);
+    pump_input(session);
+}
+
+/* The handshake is done: the peer becomes one of the socket's. */
+static void
+become_ready(sni_session *session)
+{
+    sennit_sock *sock = session->sock;
+    sennit_err err = SENNIT_OK;
+
+    if (session->pipe == NULL) {
+        sni_pipe *pipe;
+
+        err = sni_pipe_new(&pipe, sock->loop, sock);
+        if (err) {
+            sni_session_end(session, err, "no memory for a peer");
+            return;
+        }
+        session->pipe = pipe;
+        pipe->session = session;
+        sni_engine_set_outq(session->engine, &pipe->outq);
+        err = sni_pipe_attach(pipe);
+        if (err) {
+            sni_session_end(session, err, "this socket has a peer already");
+            return;
+        }
+    }
+    session->pipe->peer.number = session->number;
+    if (session->pipe->attached)
+        err = sni_pattern_connected(&sock->pattern, &session->pipe->peer,
+                                    sni_engine_identity(session->engine));
+    if (err) {
+        sni_session_end(session, err,
+                        err == SENNIT_EEXIST ? "identity is in use by another peer"
+                                             : "no memory for a peer");
+        return;
+    }
+    session->ready = true;
+    session->ready_at = sni_loop_now(sock->loop);
+    sock->stats.connections++;
+    tell(session, SENNIT_EVENT_READY, SENNIT_OK, "");
+    sni_sock_touch(sock);
+}
+
+/* ---- the pump: output -------------------------------------------------- */
+
+static void
+sent(sni_session *session)
+{
+    sni_op *op = &session->send;
+    size_t ended;
+
+    if (session->is_ending)
+        return;
+    if (op->err) {
+        sni_session_end(session, op->err, "could not send");
+        return;
+    }
+    ended = sni_engine_wrote(session->engine, op->size);
+    session->sock->stats.delivered_msgs += ended;
+    if (session->pipe != NULL && ended > 0)
+        sni_pipe_update_writable(session->pipe);
+}
+
+static void
+pump_output(sni_session *session)
+{
+    sni_io *io = session->sock->loop->io;
+    bool wrote = false;
+
+    sni_link_remove(&session->dirty);
+    session->gathered = 0;
+    while (session->engine != NULL && !session->is_ending && !session->send.pending) {
+        session->send.parts = session->parts;
+        session->send.parts_count =
+            sni_engine_output(session->engine, session->parts, SNI_SEND_PARTS);
+        if (session->send.parts_count == 0)
+            break;
+        wrote = true;
+        if (!io->ops->submit(io, &session->send))
+            break;
+        sent(session);
+    }
+    if (wrote)
+        session->flushed_at = sni_loop_now(session->sock->loop);
+    if (session->lingering && !session->send.pending && session->engine != NULL &&
+        !sni_pipe_has_output(session->pipe))
+        sni_session_end(session, SENNIT_OK, "closed");
+}
+
+void
+sni_session_flush(sni_session *session)
+{
+    pump_output(session);
+}
+
+/* The first message after a pause leaves at once; those that follow closely are
+ * gathered, and the clock is asked only now and then. */
+void
+sni_session_output_added(sni_session *session, bool more)
+{
+    sennit_loop *loop = session->sock->loop;
+    bool first = !sni_link_linked(&session->dirty);
+
+    if (!session->ready || session->is_ending || session->send.pending)
+        return;
+    if (session->pipe->outq.bytes >= SNI_BATCH_BYTES) {
+        pump_output(session);
+        return;
+    }
+    if (first)
+        sni_list_push(&loop->dirty, &session->dirty);
+    if (loop->depth > 0 || more)
+        return;
+    if (!first && (++session->gathered & 15) != 0)
+        return;
+    if (sni_loop_now(loop) - session->flushed_at >= SNI_GATHER_NS)
+        pump_output(session);
+}
+
+sennit_err
+sni_session_subscribe(sni_session *session, bool on, sennit_bytes topic)
+{
+    sennit_err err;
+
+    if (session->is_ending || session->engine == NULL ||
+        !sni_engine_in_traffic(session->engine))
+        return SENNIT_OK; /* told when it is ready */
+    err = sni_engine_send(session->engine, on ? SNI_ENGINE_SUBSCRIBE : SNI_ENGINE_CANCEL,
+                          topic);
+    if (err == SENNIT_OK && !sni_link_linked(&session->dirty))
+        sni_list_push(&session->sock->loop->dirty, &session->dirty);
+    return err;
+}
+
+/* ---- the pump: input --------------------------------------------------- */
+
+/* Back-pressure is not asking: beyond the high-water mark nothing is received. */
+static bool
+may_receive(const sni_session *session)
+{
+    int hwm = session->sock->opts.recv_hwm_msgs;
+    size_t unread;
+
+    if (session->is_ending || session->recv.pending)
+        return false;
+    if (!session->ready || session->pipe->sock->closed)
+        return true;
+    unread = session->pipe->peer.unread;
+    if (unread == 0)
+        return true;
+    return (hwm == 0 || unread < (size_t)hwm) &&
+           sni_engine_spare(session->engine) >= SNI_RECV_MIN_BYTES;
+}
+
+/* Everything the engine has to say that is not a message somebody will ask for. */
+static void
+take_events(sni_session *session)
+{
+    sennit_sock *sock = session->sock;
+    sni_engine_event event;
+    sennit_err err = SENNIT_OK;
+
+    while (!session->is_ending && err == SENNIT_OK &&
+           (!session->ready || sock->type == SENNIT_PUB || sock->closed) &&
+           sni_engine_next(session->engine, &event)) {
+        switch (event.kind) {
+        case SNI_ENGINE_READY:
+            become_ready(session);
+            break;
+        case SNI_ENGINE_MESSAGE:
+            /* Nobody reads what a publisher or a closed socket is sent. */
+            sennit_msg_fini(sni_msg_public(&event.msg));
+            break;
+        case SNI_ENGINE_SUBSCRIBE:
+        case SNI_ENGINE_CANCEL:
+            if (session->pipe->attached)
+                err = sni_pattern_subscription(&sock->pattern, &session->pipe->peer,
+                                               event.kind == SNI_ENGINE_SUBSCRIBE,
+                                               event.topic);
+            break;
+        }
+    }
+    if (err)
+        sni_session_end(session, err, "subscription refused");
+    if (session->ready && !session->is_ending)
+        sni_pipe_update_unread(session->pipe);
+}
+
+static void
+received(sni_session *session)
+{
+    sni_op *op = &session->recv;
+    sni_block *home = op->home;
+    sennit_err err = op->err;
+    const char *reason = "could not receive";
+
+    op->home = NULL;
+    if (!session->is_ending && err == SENNIT_OK) {
+        err = sni_engine_feed(session->engine, sni_bytes(op->into, op->size), home,
+                              sni_loop_now(session->sock->loop));
+        if (err)
+            (void)sni_engine_why(session->engine, &reason);
+        take_events(session);
+    }
+    sni_block_unref(home);
+    if (err)
+        sni_session_end(session, err, reason);
+    else if (!session->is_ending && sni_engine_control_waiting(session->engine))
+        pump_output(session);
+}
+
+static void
+pump_input(sni_session *session)
+{
+    sni_io *io = session->sock->loop->io;
+
+    for (int row = 0; may_receive(session); row++) {
+        sni_engine_room room;
+
+        if (row == SNI_RECVS_IN_A_ROW) {
+            if (!sni_link_linked(&session->again))
+                sni_list_push(&session->sock->loop->again, &session->again);
+            break;
+        }
+        session->recv.home = NULL;
+        if (sni_engine_sink(session->engine, &room)) {
+            session->recv.home = sni_block_ref(room.home);
+            session->recv.into = room.data;
+            session->recv.room = room.size;
+        }
+        if (!io->ops->submit(io, &session->recv))
+            break;
+        received(session);
+    }
+    if (session->engine != NULL)
+        update_deadline(session);
+}
+
+void
+sni_session_input_taken(sni_session *session)
+{
+    pump_input(session);
+}
+
+void
+sni_session_again(sni_session *session)
+{
+    pump_input(session);
+}
+
+void
+sni_session_done(sni_session *session, sni_op *op)
+{
+    switch (op->kind) {
+    case SNI_OP_CONNECT:
+        connected(session);
+        break;
+    case SNI_OP_RECV:
+        received(session);
+        if (!session->is_ending)
+            pump_input(session);
+        break;
+    case SNI_OP_SEND:
+        sent(session);
+        if (!session->is_ending)
+            pump_output(session);
+        break;
+    case SNI_OP_ACCEPT:
+        SNI_ASSERT(op->kind != SNI_OP_ACCEPT);
+        break;
+    }
+}
+
+/* ---- ending ------------------------------------------------------------ */
+
+void
+sni_session_end(sni_session *session, sennit_err err, const char *reason)
+{
+    sni_io *io = session->sock->loop->io;
+
+    if (session->is_ending)
+        return;
+    session->is_ending = true;
+    session->err = err;
+    session->reason = reason;
+    io->ops->cancel(io, &session->connect);
+    io->ops->cancel(io, &session->recv);
+    io->ops->cancel(io, &session->send);
+    sni_link_remove(&session->dirty);
+    sni_link_remove(&session->again);
+    sni_list_push(&session->sock->loop->ending, &session->ending);
+}
+
+void
+sni_session_linger(sni_session *session)
+{
+    session->lingering = true;
+    if (session->pipe == NULL || !sni_pipe_has_output(session->pipe))
+        sni_session_end(session, SENNIT_OK, "closed");
+    else if (session->engine != NULL)
+        pump_output(session);
+}
+
+/* What was received whole is still the application's. */
+static void
+save_input(sni_session *session)
+{
+    sni_pipe *pipe = session->pipe;
+    sni_engine_event event;
+
+    while (sni_engine_next(session->engine, &event)) {
+        if (event.kind != SNI_ENGINE_MESSAGE)
+            continue;
+        if (sni_msgq_push(&pipe->inq, &event.msg, event.msg.more) != SENNIT_OK) {
+            session->sock->stats.dropped_memory_msgs += !event.msg.more;
+            sennit_msg_fini(sni_msg_public(&event.msg));
+            sni_msgq_rollback(&pipe->inq);
+        }
+    }
+}
+
+static void
+leave_pipe(sni_session *session)
+{
+    sni_pipe *pipe = session->pipe;
+    sennit_sock *sock = session->sock;
+
+    if (pipe == NULL)
+        return;
+    if (session->engine != NULL && session->ready && pipe->attached)
+        save_input(session);
+    pipe->session = NULL;
+    sock->stats.dropped_disconnect_msgs += sni_outq_restart(&pipe->outq);
+    if (pipe->attached && pipe->peer.connected)
+        sni_pattern_disconnected(&sock->pattern, &pipe->peer, pipe->outq.bytes == 0);
+    sni_pipe_update_writable(pipe);
+    if (session->dialer == NULL)
+        sni_pipe_retire(pipe);
+    else
+        sni_pipe_update_unread(pipe);
+    sni_sock_touch(sock);
+}
+
+bool
+sni_session_bury(sni_session *session)
+{
+    sennit_sock *sock = session->sock;
+    sennit_loop *loop = sock->loop;
+    sni_dialer *dialer = session->dialer;
+    sennit_time ready_for = 0;
+    bool was_connected = session->engine != NULL;
+
+    if (session->connect.pending || session->recv.pending || session->send.pending)
+        return false;
+    if (session->ready) {
+        sennit_time now = sni_loop_now(loop);
+
+        ready_for = now > session->ready_at ? now - session->ready_at : 1;
+        sock->stats.connections--;
+        tell(session, SENNIT_EVENT_DISCONNECTED, session->err, session->reason);
+    } else if (was_connected) {
+        sock->stats.handshakes_failed++;
+        tell(session, SENNIT_EVENT_HANDSHAKE_FAILED, session->err, session->reason);
+    }
+    leave_pipe(session);
+    sni_timers_stop(&loop->timers, &session->timer);
+    sni_engine_free(session->engine);
+    sni_block_unref(session->recv.home);
+    loop->io->ops->close(loop->io, session->file);
+    sni_link_remove(&session->link);
+    sni_link_remove(&session->ending);
+    if (dialer != NULL) {
+        dialer->session = NULL;
+        if (!was_connected && !dialer->closing)
+            tell(session, SENNIT_EVENT_CONNECT_FAILED, session->err, session->reason);
+        sni_dialer_lost(dialer, ready_for);
+    }
+    loop->socks_changed = true;
+    sni_release(&loop->allocator, session);
+    return true;
+}

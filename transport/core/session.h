@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_CORE_SESSION_H
+#define SENNIT_CORE_SESSION_H
+
+#include "base/limits.h"
+#include "core/loop.h"
+#include "core/pipe.h"
+#include "engine/engine.h"
+
+/* One connection: an engine, the file it speaks through, and the pump that moves
+ * data between pipe, engine and I/O. To understand the flow read session_pump(). */
+typedef struct sni_session {
+    sennit_sock *sock;
+    struct sni_dialer *dialer;     /* it connects for this one, or ... */
+    struct sni_listener *listener; /* ... it was accepted by this one (NULL: unbound) */
+    sni_link link;                 /* in the socket's sessions */
+    sni_link dirty;
+    sni_link again;
+    sni_link ending;
+    sni_file *file;
+    sni_engine *engine; /* NULL while connecting */
+    sni_pipe *pipe;     /* NULL until READY when accepted */
+    sni_op connect;
+    sni_op recv;
+    sni_op send;
+    sennit_bytes parts[SNI_SEND_PARTS];
+    sennit_timer timer; /* connect timeout, then the engine's deadline */
+    sennit_time timer_at;
+    sennit_time flushed_at;
+    sennit_time ready_at;
+    unsigned gathered; /* sends since the clock was last asked */
+    uint32_t number;
+    bool ready;
+    bool is_ending;
+    bool lingering; /* ends as soon as everything is written */
+    sennit_err err; /* why it ends */
+    const char *reason;
+} sni_session;
+
+/* A session for a file that is connected (listener) or to be connected (dialer);
+ * takes `file` on success. Errors: ENOMEM. */
+sennit_err sni_session_open(sennit_sock *sock, sni_file *file, struct sni_dialer *dialer,
+                            struct sni_listener *listener);
+
+/* One of its operations came back. */
+void sni_session_done(sni_session *session, sni_op *op);
+
+/* Messages were added to the pipe's outq: sends now, or gathers. */
+void sni_session_output_added(sni_session *session, bool more);
+
+/* SUBSCRIBE or CANCEL goes out on the control lane. Errors: ENOMEM, EMSGSIZE. */
+sennit_err sni_session_subscribe(sni_session *session, bool on, sennit_bytes topic);
+
+/* The application read from it: receives more if it had stopped. */
+void sni_session_input_taken(sni_session *session);
+
+/* Writes what was gathered. */
+void sni_session_flush(sni_session *session);
+
+/* Goes on where it stopped to let others have a turn. */
+void sni_session_again(sni_session *session);
+
+/* Begins the end: it will be taken apart at the end of a turn. Repeats are no-ops. */
+void sni_session_end(sni_session *session, sennit_err err, const char *reason);
+
+/* Ends it when everything is written. */
+void sni_session_linger(sni_session *session);
+
+/* Takes it apart if all its operations are home; false otherwise. */
+bool sni_session_bury(sni_session *session);
+
+#endif /* SENNIT_CORE_SESSION_H */

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/sock.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "core/dialer.h"
+#include "core/inproc.h"
+#include "core/listener.h"
+
+/* ---- observing --------------------------------------------------------- */
+
+void
+sni_sock_touch(sennit_sock *sock)
+{
+    if (sock->on_ready != NULL && !sni_link_linked(&sock->touched))
+        sni_list_push(&sock->loop->touched, &sock->touched);
+}
+
+void
+sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpoint,
+               uint32_t number, sennit_err err, const char *reason, uint32_t delay_ms,
+               sennit_bytes identity)
+{
+    sennit_event *event;
+
+    if (sock->closed)
+        return;
+    event = sni_events_push(&sock->events);
+    if (event == NULL)
+        return;
+    event->kind = kind;
+    event->err = err;
+    event->at = sni_loop_now(sock->loop);
+    event->peer = number;
+    event->delay_ms = delay_ms;
+    event->reason = reason;
+    snprintf(event->endpoint, sizeof event->endpoint, "%s", endpoint);
+    sni_bytes_put(event->identity, identity);
+    event->identity_size = (uint8_t)identity.size;
+    sni_sock_touch(sock);
+}
+
+sennit_err
+sennit_sock_next_event(sennit_sock *sock, sennit_event *out)
+{
+    return sni_events_pop(&sock->events, out) ? SENNIT_OK : SENNIT_EAGAIN;
+}
+
+void
+sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
+{
+    *out = sock->stats;
+    out->queued_msgs = 0;
+    out->queued_bytes = 0;
+    for (const sni_link *link = sock->pipes.next; link != &sock->pipes; link = link->next) {
+        const sni_pipe *pipe = SNI_OWNER_OF(link, const sni_pipe, link);
+
+        out->queued_msgs += pipe->outq.msgs;
+        out->queued_bytes += pipe->outq.bytes;
+    }
+}
+
+unsigned
+sennit_sock_ready(sennit_sock *sock)
+{
+    return sni_pattern_ready(&sock->pattern) | (sock->events.count > 0 ? SENNIT_EVENTS : 0);
+}
+
+void
+sennit_sock_on_ready(sennit_sock *sock, unsigned interest, sennit_sock_fn *fn, void *arg)
+{
+    sock->on_ready = fn;
+    sock->on_ready_arg = arg;
+    sock->interest = interest;
+    sni_link_remove(&sock->touched);
+    sni_sock_touch(sock);
+}
+
+void
+sni_sock_call(sennit_sock *sock)
+{
+    unsigned ready;
+
+    if (sock->on_ready == NULL || sock->closed)
+        return;
+    ready = sennit_sock_ready(sock) & sock->interest;
+    if (ready == 0)
+        return;
+    sock->on_ready(sock, ready, sock->on_ready_arg);
+    /* Level-triggered: what it left over is offered again. A closed socket is
+     * still there until the turn's end. */
+    if (!sock->closed)
+        sni_sock_touch(sock);
+}
+
+sennit_sock_type
+sennit_sock_get_type(const sennit_sock *sock)
+{
+    return sock->type;
+}
+
+sennit_loop *
+sennit_sock_get_loop(const sennit_sock *sock)
+{
+    return sock->loop;
+}
+
+const char *
+sennit_sock_last_endpoint(const sennit_sock *sock)
+{
+    return sock->last_endpoint;
+}
+
+/* ---- opening and closing ----------------------------------------------- */
+
+static bool
+opts_valid(const sennit_sock_opts *opts)
+{
+    if (opts->send_hwm_msgs < 0 || opts->recv_hwm_msgs < 0 || opts->backlog < 0)
+        return false;
+    if (opts->send_timeout_ms < -1 || opts->recv_timeout_ms < -1 || opts->linger_ms < -1)
+        return false;
+    if (opts->reconnect_min_ms < 1 || opts->reconnect_max_ms < 0 ||
+        opts->connect_timeout_ms < 0 || opts->handshake_timeout_ms < 0)
+        return false;
+    return opts->identity_size == 0 || opts->identity[0] != 0;
+}
+
+sennit_err
+sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
+                 const sennit_sock_opts *opts)
+{
+    static const sennit_sock_opts defaults = SENNIT_SOCK_OPTS_DEFAULT;
+    sennit_sock *sock;
+
+    if (!sni_loop_owned(loop))
+        return SENNIT_ETHREAD;
+    if ((unsigned)type > SENNIT_PUSH)
+        return SENNIT_ENOTSUP;
+    if (opts == NULL)
+        opts = &defaults;
+    if (!opts_valid(opts))
+        return SENNIT_EINVAL;
+    sock = sni_acquire_zero(&loop->allocator, sizeof *sock);
+    if (sock == NULL)
+        return SENNIT_ENOMEM;
+    sock->loop = loop;
+    sock->type = type;
+    sock->opts = *opts;
+    sni_pattern_init(&sock->pattern, type, &sni_pipe_port, &loop->allocator, &sock->stats,
+                     opts->router_mandatory);
+    sni_events_init(&sock->events, &loop->allocator);
+    sni_link_init(&sock->link);
+    sni_link_init(&sock->touched);
+    sni_link_init(&sock->pipes);
+    sni_link_init(&sock->sessions);
+    sni_link_init(&sock->dialers);
+    sni_link_init(&sock->listeners);
+    sni_list_push(&loop->socks, &sock->link);
+    *out = sock;
+    return SENNIT_OK;
+}
+
+bool
+sni_sock_bury(sennit_sock *sock)
+{
+    sennit_loop *loop = sock->loop;
+
+    if (!sock->closed || !sni_list_empty(&sock->pipes) || !sni_list_empty(&sock->sessions) ||
+        !sni_list_empty(&sock->dialers) || !sni_list_empty(&sock->listeners))
+        return false;
+    sni_timers_stop(&loop->timers, &sock->linger_timer);
+    sni_pattern_fini(&sock->pattern);
+    sni_events_fini(&sock->events);
+    sni_chunk_fini(&sock->chunk);
+    sni_link_remove(&sock->touched);
+    sni_link_remove(&sock->link);
+    sni_release(&loop->allocator, sock);
+    return true;
+}
+
+/* Detaches a pipe from the pattern for good: unread messages are dropped. */
+static void
+close_pipe(sni_pipe *pipe)
+{
+    if (pipe->attached)
+        sni_pattern_detach(&pipe->sock->pattern, &pipe->peer);
+    pipe->attached = false;
+    sni_msgq_fini(&pipe->inq);
+}
+
+static void
+close_pipes(sennit_sock *sock)
+{
+    sni_link *next;
+
+    for (sni_link *link = sock->pipes.next; link != &sock->pipes; link = next) {
+        sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, link);
+
+        next = link->next;
+        if (pipe->inproc)
+            sni_pipe_free(pipe);
+        else
+            close_pipe(pipe);
+        /* Its connection ended before and only unread messages kept it. */
+        if (!pipe->inproc && pipe->retired)
+            sni_pipe_free(pipe);
+    }
+}
+
+static void
+close_connections(sennit_sock *sock, bool at_once)
+{
+    sni_link *next;
+
+    for (sni_link *link = sock->listeners.next; link != &sock->listeners; link = next) {
+        next = link->next;
+        sni_listener_close(SNI_OWNER_OF(link, sni_listener, link));
+    }
+    for (sni_link *link = sock->dialers.next; link != &sock->dialers; link = next) {
+        next = link->next;
+        sni_dialer_close(SNI_OWNER_OF(link, sni_dialer, link), at_once);
+    }
+    for (sni_link *link = sock->sessions.next; link != &sock->sessions; link = next) {
+        sni_session *session = SNI_OWNER_OF(link, sni_session, link);
+
+        next = link->next;
+        if (session->dialer != NULL)
+            continue;
+        if (at_once || session->pipe == NULL)
+            sni_session_end(session, SENNIT_OK, "closed");
+        else
+            sni_session_linger(session);
+    }
+}
+
+void
+sni_sock_abandon(sennit_sock *sock)
+{
+    close_connections(sock, true);
+}
+
+static void
+on_linger_over(void *arg)
+{
+    sni_sock_abandon(arg);
+}
+
+void
+sennit_sock_close(sennit_sock *sock)
+{
+    sennit_loop *loop;
+    int linger;
+
+    if (sock == NULL || sock->closed)
+        return;
+    loop = sock->loop;
+    linger = sock->opts.linger_ms;
+    sock->closed = true;
+    sock->on_ready = NULL;
+    sni_link_remove(&sock->touched);
+    sni_inproc_forget(sock);
+    close_pipes(sock);
+    close_connections(sock, linger == 0);
+    /* Without memory for the timer nothing would ever end the lingering. */
+    if (linger > 0 &&
+        sni_timers_start(&loop->timers, &sock->linger_timer,
+                         sni_loop_now(loop) + (sennit_time)linger * 1000000u, on_linger_over,
+                         sock) != SENNIT_OK)
+        sni_sock_abandon(sock);
+    loop->socks_changed = true;
+}
+
+/* ---- endpoints --------------------------------------------------------- */
+
+static sennit_err
+enter(const sennit_sock *sock)
+{
+    if (!sni_loop_owned(sock->loop))
+        return SENNIT_ETHREAD;
+    return sock->closed ? SENNIT_ECLOSED : SENNIT_OK;
+}
+
+static void
+set_last_endpoint(sennit_sock *sock, const char *endpoint)
+{
+    snprintf(sock->last_endpoint, sizeof sock->last_endpoint, "%s", endpoint);
+}
+
+sennit_err
+sennit_sock_bind(sennit_sock *sock, const char *endpoint)
+{
+    sni_endpoint parsed;
+    sennit_err err = enter(sock);
+
+    if (err == SENNIT_OK)
+        err = sni_endpoint_parse(endpoint, true, &parsed);
+    if (err)
+        return err;
+    if (parsed.kind == SNI_ENDPOINT_STREAM)
+        return sni_listener_open(sock, &parsed.address, endpoint);
+    err = sni_inproc_bind(sock, parsed.name);
+    if (err == SENNIT_OK)
+        set_last_endpoint(sock, endpoint);
+    return err;
+}
+
+static sni_dialer *
+find_dialer(sennit_sock *sock, const char *endpoint)
+{
+    for (sni_link *link = sock->dialers.next; link != &sock->dialers; link = link->next) {
+        sni_dialer *dialer = SNI_OWNER_OF(link, sni_dialer, link);
+
+        if (!dialer->closing && strcmp(dialer->endpoint, endpoint) == 0)
+            return dialer;
+    }
+    return NULL;
+}
+
+static bool
+connects_once(sennit_sock_type type)
+{
+    return type == SENNIT_REQ || type == SENNIT_DEALER || type == SENNIT_PUB ||
+           type == SENNIT_SUB;
+}
+
+sennit_err
+sennit_sock_connect(sennit_sock *sock, const char *endpoint)
+{
+    sni_endpoint parsed;
+    sennit_err err = enter(sock);
+
+    if (err == SENNIT_OK)
+        err = sni_endpoint_parse(endpoint, false, &parsed);
+    if (err)
+        return err;
+    if (parsed.kind == SNI_ENDPOINT_INPROC)
+        err = sni_inproc_connect(sock, parsed.name);
+    else if (strlen(endpoint) >= SNI_ENDPOINT_TEXT_MAX)
+        err = SENNIT_ENAMETOOLONG;
+    else if (!connects_once(sock->type) || find_dialer(sock, endpoint) == NULL)
+        err = sni_dialer_open(sock, &parsed.address, endpoint);
+    if (err == SENNIT_OK)
+        set_last_endpoint(sock, endpoint);
+    return err;
+}
+
+sennit_err
+sennit_sock_unbind(sennit_sock *sock, const char *endpoint)
+{
+    sni_endpoint parsed;
+    sni_link *next;
+
+    if (sni_endpoint_parse(endpoint, true, &parsed) == SENNIT_OK &&
+        parsed.kind == SNI_ENDPOINT_INPROC)
+        return sni_inproc_unbind(sock, parsed.name);
+    for (sni_link *link = sock->listeners.next; link != &sock->listeners; link = link->next) {
+        sni_listener *listener = SNI_OWNER_OF(link, sni_listener, link);
+
+        if (listener->closing || (strcmp(listener->endpoint, endpoint) != 0 &&
+                                  strcmp(listener->requested, endpoint) != 0))
+            continue;
+        for (link = sock->sessions.next; link != &sock->sessions; link = next) {
+            sni_session *session = SNI_OWNER_OF(link, sni_session, link);
+
+            next = link->next;
+            if (session->listener == listener)
+                sni_session_linger(session);
+        }
+        sni_listener_close(listener);
+        return SENNIT_OK;
+    }
+    return SENNIT_ENOENT;
+}
+
+sennit_err
+sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
+{
+    sni_endpoint parsed;
+    sni_dialer *dialer;
+
+    if (sni_endpoint_parse(endpoint, false, &parsed) == SENNIT_OK &&
+        parsed.kind == SNI_ENDPOINT_INPROC)
+        return sni_inproc_disconnect(sock, parsed.name);
+    dialer = find_dialer(sock, endpoint);
+    if (dialer == NULL)
+        return SENNIT_ENOENT;
+    sni_pattern_retire(&dialer->pipe->peer);
+    sni_dialer_close(dialer, sock->opts.linger_ms == 0);
+    return SENNIT_OK;
+}
+
+sennit_err
+sennit_sock_subscribe(sennit_sock *sock, sennit_bytes prefix)
+{
+    sennit_err err = enter(sock);
+
+    if (err)
+        return err;
+    if (sock->type != SENNIT_SUB)
+        return SENNIT_ENOTSUP;
+    if (prefix.size > SNI_TOPIC_MAX_BYTES)
+        return SENNIT_EMSGSIZE;
+    err = sni_pattern_subscribe(&sock->pattern, true, prefix);
+    sennit_sock_flush(sock);
+    return err;
+}
+
+sennit_err
+sennit_sock_unsubscribe(sennit_sock *sock, sennit_bytes prefix)
+{
+    sennit_err err = enter(sock);
+
+    if (err)
+        return err;
+    if (sock->type != SENNIT_SUB)
+        return SENNIT_ENOTSUP;
+    err = sni_pattern_subscribe(&sock->pattern, false, prefix);
+    sennit_sock_flush(sock);
+    return err;
+}
+
+/* ---- sending and receiving --------------------------------------------- */
+
+/* Turns the loop until something happens; EAGAIN when the time is up. */
+static sennit_err
+wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
+{
+    sennit_loop *loop = sock->loop;
+
+    if (*until == 0)
+        *until = timeout_ms < 0
+                     ? SENNIT_NEVER
+                     : sni_loop_now(loop) + (sennit_time)timeout_ms * 1000000u;
+    else if (*until != SENNIT_NEVER && sni_loop_now(loop) >= *until)
+        return SENNIT_EAGAIN;
+    return sni_loop_turn(loop, *until);
+}
+
+sennit_err
+sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
+{
+    size_t size = sennit_msg_size(msg);
+    bool more = flags & SENNIT_MORE;
+    sennit_time until = 0;
+    sennit_err err = enter(sock);
+
+    while (err == SENNIT_OK) {
+        err = sni_pattern_send(&sock->pattern, sni_msg_of(msg), more);
+        if (err == SENNIT_OK) {
+            sock->stats.sent_bytes += size;
+            sock->stats.sent_msgs += !more;
+            return SENNIT_OK;
+        }
+        if (err != SENNIT_EAGAIN || (flags & SENNIT_DONTWAIT) ||
+            sock->opts.send_timeout_ms == 0)
+            return err;
+        err = wait_turn(sock, sock->opts.send_timeout_ms, &until);
+        if (err == SENNIT_OK)
+            err = enter(sock);
+    }
+    return err;
+}
+
+sennit_err
+sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
+{
+    sni_msg taken;
+    sennit_time until = 0;
+    sennit_err err = enter(sock);
+
+    sennit_msg_init(sni_msg_public(&taken));
+    while (err == SENNIT_OK) {
+        err = sni_pattern_recv(&sock->pattern, &taken);
+        if (err == SENNIT_OK) {
+            sennit_msg_fini(msg);
+            *sni_msg_of(msg) = taken;
+            sock->stats.received_bytes += sni_msg_size_of(&taken);
+            sock->stats.received_msgs += !taken.more;
+            return SENNIT_OK;
+        }
+        if (err != SENNIT_EAGAIN || (flags & SENNIT_DONTWAIT) ||
+            sock->opts.recv_timeout_ms == 0)
+            return err;
+        err = wait_turn(sock, sock->opts.recv_timeout_ms, &until);
+        if (err == SENNIT_OK)
+            err = enter(sock);
+    }
+    return err;
+}
+
+sennit_err
+sennit_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
+{
+    sennit_msg msg;
+    sennit_err err = sennit_msg_init_copy(&msg, data, size);
+
+    if (err == SENNIT_OK)
+        err = sennit_sock_send(sock, &msg, flags);
+    sennit_msg_fini(&msg);
+    return err;
+}
+
+sennit_err
+sennit_sock_recv_bytes(sennit_sock *sock, void *data, size_t size, size_t *size_out,
+                       unsigned flags)
+{
+    sennit_msg msg;
+    sennit_err err;
+
+    sennit_msg_init(&msg);
+    err = sennit_sock_recv(sock, &msg, flags);
+    if (err == SENNIT_OK) {
+        *size_out = sennit_msg_size(&msg);
+        if (*size_out > 0)
+            memcpy(data, sennit_msg_data(&msg), *size_out < size ? *size_out : size);
+    }
+    sennit_msg_fini(&msg);
+    return err;
+}
+
+void
+sennit_sock_flush(sennit_sock *sock)
+{
+    sni_link *next;
+
+    for (sni_link *link = sock->sessions.next; link != &sock->sessions; link = next) {
+        sni_session *session = SNI_OWNER_OF(link, sni_session, link);
+
+        next = link->next;
+        if (sni_link_linked(&session->dirty))
+            sni_session_flush(session);
+    }
+}

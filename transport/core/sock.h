@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_CORE_SOCK_H
+#define SENNIT_CORE_SOCK_H
+
+#include "core/endpoint.h"
+#include "core/events.h"
+#include "core/loop.h"
+#include "core/pipe.h"
+
+struct sennit_sock {
+    sennit_loop *loop;
+    sennit_sock_type type;
+    sennit_sock_opts opts;
+    sni_pattern pattern;
+    sennit_sock_stats stats;
+    sni_events events;
+    sni_link link; /* in the loop */
+    sni_link touched;
+    sni_link pipes;
+    sni_link sessions;
+    sni_link dialers;
+    sni_link listeners;
+    sni_chunk chunk; /* PUB: where publications are encoded, once */
+    uint32_t next_number;
+    bool closed; /* by the application; freed when nothing of it is left */
+    bool mid_send; /* the application is inside a multipart message */
+    sennit_timer linger_timer;
+    sennit_sock_fn *on_ready;
+    void *on_ready_arg;
+    unsigned interest;
+    char last_endpoint[SNI_INPROC_NAME_MAX + 10];
+};
+
+/* Something about it changed that its callback may want to know. */
+void sni_sock_touch(sennit_sock *sock);
+
+/* Fills in a monitor event; `number` 0: no connection yet. */
+void sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpoint,
+                    uint32_t number, sennit_err err, const char *reason, uint32_t delay_ms,
+                    sennit_bytes identity);
+
+/* Calls the application if there is something it asked for. */
+void sni_sock_call(sennit_sock *sock);
+
+/* Frees it if it is closed and nothing of it is left; true when it did. */
+bool sni_sock_bury(sennit_sock *sock);
+
+/* Ends all connections, whatever waits. */
+void sni_sock_abandon(sennit_sock *sock);
+
+#endif /* SENNIT_CORE_SOCK_H */

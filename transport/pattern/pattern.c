@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "pattern/pattern.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+static const sni_pattern_ops *const policies[] = {
+    [SENNIT_PAIR] = &sni_pattern_pair,     [SENNIT_PUB] = &sni_pattern_pub,
+    [SENNIT_SUB] = &sni_pattern_sub,       [SENNIT_REQ] = &sni_pattern_req,
+    [SENNIT_REP] = &sni_pattern_rep,       [SENNIT_DEALER] = &sni_pattern_dealer,
+    [SENNIT_ROUTER] = &sni_pattern_router, [SENNIT_PULL] = &sni_pattern_pull,
+    [SENNIT_PUSH] = &sni_pattern_push,
+};
+
+void
+sni_pattern_init(sni_pattern *pattern, sennit_sock_type type, const sni_port *port,
+                 const sennit_allocator *alloc, sennit_sock_stats *stats, bool mandatory)
+{
+    *pattern = (sni_pattern){
+        .ops = policies[type],
+        .port = port,
+        .alloc = alloc,
+        .stats = stats,
+        .type = type,
+        .mandatory = mandatory,
+    };
+    sni_link_init(&pattern->peers);
+    sni_link_init(&pattern->readable);
+    sni_link_init(&pattern->writable);
+    sni_trie_init(&pattern->identities, alloc);
+    sni_trie_init(&pattern->topics, alloc);
+    if (type == SENNIT_ROUTER)
+        pattern->next_identity = (uint32_t)port->random(pattern);
+}
+
+void
+sni_pattern_fini(sni_pattern *pattern)
+{
+    SNI_ASSERT(sni_list_empty(&pattern->peers));
+    sennit_msg_fini(sni_msg_public(&pattern->held));
+    sennit_msg_fini(sni_msg_public(&pattern->body));
+    for (size_t i = 0; i < pattern->envelope_count; i++)
+        sennit_msg_fini(sni_msg_public(&pattern->envelope[i]));
+    sni_release(pattern->alloc, pattern->envelope);
+    sni_release(pattern->alloc, pattern->matched);
+    sni_trie_fini(&pattern->identities);
+    sni_trie_fini(&pattern->topics);
+}
+
+void
+sni_peer_init(sni_peer *peer)
+{
+    *peer = (sni_peer){ .writable = true };
+    sni_link_init(&peer->all);
+    sni_link_init(&peer->in);
+    sni_link_init(&peer->out);
+    sennit_msg_init(&peer->identity);
+}
+
+sennit_err
+sni_pattern_attach(sni_pattern *pattern, sni_peer *peer)
+{
+    sennit_err err = SENNIT_OK;
+
+    if (pattern->ops->attach != NULL)
+        err = pattern->ops->attach(pattern, peer);
+    if (err)
+        return err;
+    peer->pattern = pattern;
+    sni_list_push(&pattern->peers, &peer->all);
+    if (peer->writable)
+        sni_pattern_writable(peer);
+    return SENNIT_OK;
+}
+
+void
+sni_pattern_detach(sni_pattern *pattern, sni_peer *peer)
+{
+    if (peer->connected)
+        sni_pattern_disconnected(pattern, peer, false);
+    if (pattern->ops->detach != NULL)
+        pattern->ops->detach(pattern, peer);
+    sni_pattern_retire(peer);
+    sni_link_remove(&peer->all);
+    sni_link_remove(&peer->in);
+    if (pattern->reading == peer)
+        pattern->reading = NULL;
+    peer->pattern = NULL;
+}
+
+void
+sni_pattern_retire(sni_peer *peer)
+{
+    sni_pattern *pattern = peer->pattern;
+
+    peer->writable = false;
+    sni_link_remove(&peer->out);
+    if (pattern != NULL && pattern->writing == peer) {
+        pattern->writing = NULL;
+        pattern->swallow = true;
+        pattern->stats->dropped_disconnect_msgs++;
+    }
+}
+
+sennit_err
+sni_pattern_connected(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity)
+{
+    sennit_err err = SENNIT_OK;
+
+    if (pattern->ops->connected != NULL)
+        err = pattern->ops->connected(pattern, peer, identity);
+    if (err == SENNIT_OK)
+        peer->connected = true;
+    return err;
+}
+
+void
+sni_pattern_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
+{
+    peer->connected = false;
+    if (pattern->ops->disconnected != NULL)
+        pattern->ops->disconnected(pattern, peer, queue_empty);
+}
+
+sennit_err
+sni_pattern_subscription(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes topic)
+{
+    SNI_ASSERT(pattern->ops->subscription != NULL);
+    return pattern->ops->subscription(pattern, peer, on, topic);
+}
+
+void
+sni_pattern_readable(sni_peer *peer)
+{
+    if (peer->pattern != NULL && !sni_link_linked(&peer->in))
+        sni_list_push(&peer->pattern->readable, &peer->in);
+}
+
+void
+sni_pattern_writable(sni_peer *peer)
+{
+    if (peer->pattern != NULL && !sni_link_linked(&peer->out))
+        sni_list_push(&peer->pattern->writable, &peer->out);
+}
+
+sennit_err
+sni_pattern_send(sni_pattern *pattern, sni_msg *msg, bool more)
+{
+    sennit_err err;
+
+    if (!pattern->ops->sends)
+        return SENNIT_ENOTSUP;
+    if (pattern->swallow) {
+        sni_swallow(pattern, msg, more);
+        err = SENNIT_OK;
+    } else {
+        err = pattern->ops->send(pattern, msg, more);
+    }
+    if (err == SENNIT_OK)
+        pattern->sending = more;
+    return err;
+}
+
+sennit_err
+sni_pattern_recv(sni_pattern *pattern, sni_msg *msg)
+{
+    sennit_err err;
+
+    if (!pattern->ops->receives)
+        return SENNIT_ENOTSUP;
+    if (pattern->has_held) {
+        *msg = pattern->held;
+        sennit_msg_init(sni_msg_public(&pattern->held));
+        pattern->has_held = false;
+    } else {
+        err = pattern->ops->fetch(pattern, msg);
+        if (err)
+            return err;
+    }
+    if (pattern->ops->took != NULL)
+        pattern->ops->took(pattern, msg->more);
+    return SENNIT_OK;
+}
+
+unsigned
+sni_pattern_ready(sni_pattern *pattern)
+{
+    unsigned ready = 0;
+
+    if (pattern->ops->receives) {
+        /* What is readable may be filtered out or malformed: look, and keep it. */
+        if (!pattern->has_held) {
+            sennit_err err = pattern->ops->fetch(pattern, &pattern->held);
+
+            pattern->has_held = err == SENNIT_OK;
+            if (err == SENNIT_ECONNRESET) {
+                /* A REQ's lost request: still to be told, by the next receive. */
+                pattern->lost = true;
+                pattern->replying = true;
+                ready |= SENNIT_READABLE;
+            }
+        }
+        if (pattern->has_held)
+            ready |= SENNIT_READABLE;
+    }
+    if (pattern->ops->sends &&
+        (pattern->sending || pattern->ops->can_send(pattern)))
+        ready |= SENNIT_WRITABLE;
+    return ready;
+}
+
+/* ---- load balancing and fair queueing ---------------------------------- */
+
+sni_peer *
+sni_balance_next(sni_pattern *pattern)
+{
+    sni_link *first = sni_list_first(&pattern->writable);
+
+    return first == NULL ? NULL : SNI_OWNER_OF(first, sni_peer, out);
+}
+
+sennit_err
+sni_balance_push(sni_pattern *pattern, sni_msg *msg, bool more)
+{
+    sni_peer *peer = pattern->writing != NULL ? pattern->writing : sni_balance_next(pattern);
+    sennit_err err;
+
+    if (peer == NULL)
+        return SENNIT_EAGAIN;
+    err = pattern->port->push(peer, msg, more);
+    if (err)
+        return err;
+    pattern->writing = more ? peer : NULL;
+    if (more)
+        return SENNIT_OK;
+    if (!peer->writable) {
+        sni_link_remove(&peer->out);
+    } else if (sni_link_linked(&peer->out) && peer->out.next != &pattern->writable) {
+        sni_link_remove(&peer->out);
+        sni_list_push(&pattern->writable, &peer->out);
+    }
+    return SENNIT_OK;
+}
+
+sennit_err
+sni_fair_pull(sni_pattern *pattern, sni_msg *msg, sni_peer **from)
+{
+    sni_peer *peer = pattern->reading;
+    sni_link *first = sni_list_first(&pattern->readable);
+    sennit_err err;
+
+    if (peer == NULL) {
+        if (first == NULL)
+            return SENNIT_EAGAIN;
+        peer = SNI_OWNER_OF(first, sni_peer, in);
+    }
+    err = pattern->port->pull(peer, msg);
+    if (err)
+        return err;
+    *from = peer;
+    pattern->reading = msg->more ? peer : NULL;
+    if (msg->more)
+        return SENNIT_OK;
+    if (peer->unread == 0) {
+        sni_link_remove(&peer->in);
+    } else if (peer->in.next != &pattern->readable) {
+        sni_link_remove(&peer->in);
+        sni_list_push(&pattern->readable, &peer->in);
+    }
+    return SENNIT_OK;
+}
+
+void
+sni_fair_skip(sni_pattern *pattern)
+{
+    sni_peer *from;
+    sni_msg msg;
+
+    while (pattern->reading != NULL) {
+        sennit_msg_init(sni_msg_public(&msg));
+        /* No memory for a body that is thrown away: it is met again later, as the
+         * tail of a message, and dropped for having no valid head. */
+        if (sni_fair_pull(pattern, &msg, &from) != SENNIT_OK)
+            return;
+        sennit_msg_fini(sni_msg_public(&msg));
+    }
+}
+
+void
+sni_swallow(sni_pattern *pattern, sni_msg *msg, bool more)
+{
+    sennit_msg_fini(sni_msg_public(msg));
+    pattern->swallow = more;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_PATTERN_PATTERN_H
+#define SENNIT_PATTERN_PATTERN_H
+
+#include "base/list.h"
+#include "base/msg.h"
+#include "base/trie.h"
+
+/* Routing policy of a socket type: which peer next, which envelope, whom to drop
+ * (RFC 28 request-reply, 29 publish-subscribe, 30 pipeline, 31 pair). A policy
+ * knows peers only as what is in sni_peer, and reaches them only through its
+ * port, so it is tested with fake ones. */
+typedef struct sni_pattern sni_pattern;
+
+/* What a policy knows of a pipe; embedded in it. */
+typedef struct sni_peer {
+    sni_link all; /* of the pattern's peers */
+    sni_link in;  /* in the fair queue while it has unread messages */
+    sni_link out; /* in the load balancer while it may be written */
+    sni_pattern *pattern;
+    size_t unread;     /* whole messages to pull; the pipe keeps it right */
+    bool writable;     /* below its high-water mark; the pipe keeps it right */
+    bool connected;    /* handshake done; may be false while messages queue already */
+    uint64_t stamp;    /* last publication it was matched for */
+    uint32_t number;   /* of the current connection */
+    sennit_msg identity; /* ROUTER: what it is known by */
+} sni_peer;
+
+/* What the pipes let a policy do. */
+typedef struct sni_port {
+    /* Queues one frame. Takes: `msg` on success. May clear peer->writable.
+     * Errors: ENOMEM; the same frame may then be pushed again. */
+    sennit_err (*push)(sni_peer *peer, sni_msg *msg, bool more);
+
+    /* Queues one frame for several peers. Takes: `msg`. Peers for which there is no
+     * memory miss the whole message; the pipes count it. */
+    void (*fan)(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg,
+                bool more);
+
+    /* Takes the next frame of a whole message into the EMPTY `msg`.
+     * Errors: EAGAIN, ENOMEM. */
+    sennit_err (*pull)(sni_peer *peer, sni_msg *msg);
+
+    /* Tells the peer, a publisher, that we (un)subscribe. Errors: ENOMEM. */
+    sennit_err (*subscribe)(sni_peer *peer, bool on, sennit_bytes topic);
+
+    /* Unpredictable bits. */
+    uint64_t (*random)(sni_pattern *pattern);
+} sni_port;
+
+typedef struct sni_pattern_ops {
+    bool sends;
+    bool receives;
+
+    /* A peer that may be written from now on. Errors: EEXIST (no room for another). */
+    sennit_err (*attach)(sni_pattern *pattern, sni_peer *peer);
+    void (*detach)(sni_pattern *pattern, sni_peer *peer);
+
+    /* Its connection is through the handshake, or gone. `identity` is what it sent.
+     * Errors: EEXIST (the identity is taken), ENOMEM. */
+    sennit_err (*connected)(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity);
+    void (*disconnected)(sni_pattern *pattern, sni_peer *peer, bool queue_empty);
+
+    /* A publisher heard SUBSCRIBE or CANCEL. Errors: ENOMEM, EMSGSIZE. */
+    sennit_err (*subscription)(sni_pattern *pattern, sni_peer *peer, bool on,
+                               sennit_bytes topic);
+
+    sennit_err (*send)(sni_pattern *pattern, sni_msg *msg, bool more);
+
+    /* Finds the next frame for the application. */
+    sennit_err (*fetch)(sni_pattern *pattern, sni_msg *msg);
+
+    /* That frame was handed out. */
+    void (*took)(sni_pattern *pattern, bool more);
+
+    /* Whether a first frame could be sent now. */
+    bool (*can_send)(sni_pattern *pattern);
+} sni_pattern_ops;
+
+struct sni_pattern {
+    const sni_pattern_ops *ops;
+    const sni_port *port;
+    const sennit_allocator *alloc;
+    sennit_sock_stats *stats; /* the drops are counted here */
+    sennit_sock_type type;
+    bool mandatory; /* ROUTER */
+
+    sni_link peers;
+    sni_link readable; /* fair queue */
+    sni_link writable; /* load balancer */
+    sni_peer *reading; /* in the middle of a message of this peer */
+    sni_peer *writing; /* in the middle of a message to this peer */
+    bool sending;      /* in the middle of a message, to whomever */
+    bool swallow;      /* the rest of the message being sent goes nowhere */
+
+    sni_msg held; /* fetched to know that something is readable */
+    bool has_held;
+
+    /* ROUTER */
+    sni_trie identities;
+    uint32_t next_identity;
+    sni_msg body; /* first frame of the message whose identity was handed out */
+    bool has_body;
+
+    /* REQ, REP */
+    bool replying;       /* REQ: awaits a reply. REP: owes one */
+    bool prefix_sent;    /* REQ: the delimiter of this request is queued */
+    bool lost;           /* REQ: the request's connection is gone */
+    sni_peer *partner;   /* REQ: who got the request. REP: who asked */
+    sni_msg *envelope;   /* REP: frames before the delimiter, and it */
+    size_t envelope_count;
+    size_t envelope_capacity;
+    size_t envelope_sent;
+
+    /* PUB: topic -> peers. SUB: prefix -> how often */
+    sni_trie topics;
+    sni_peer **matched; /* peers that take the message being sent */
+    size_t matched_count;
+    size_t matched_capacity;
+    uint64_t stamp;
+    bool no_memory; /* while matching */
+};
+
+/* `stats` and `port` are borrowed. */
+void sni_pattern_init(sni_pattern *pattern, sennit_sock_type type, const sni_port *port,
+                      const sennit_allocator *alloc, sennit_sock_stats *stats,
+                      bool mandatory);
+
+/* All peers are detached before. */
+void sni_pattern_fini(sni_pattern *pattern);
+
+/* Prepares storage; the peer belongs to nobody yet. */
+void sni_peer_init(sni_peer *peer);
+
+sennit_err sni_pattern_attach(sni_pattern *pattern, sni_peer *peer);
+void sni_pattern_detach(sni_pattern *pattern, sni_peer *peer);
+
+/* The peer takes no more messages, for good; what it sent can still be pulled. */
+void sni_pattern_retire(sni_peer *peer);
+
+sennit_err sni_pattern_connected(sni_pattern *pattern, sni_peer *peer,
+                                 sennit_bytes identity);
+void sni_pattern_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty);
+sennit_err sni_pattern_subscription(sni_pattern *pattern, sni_peer *peer, bool on,
+                                    sennit_bytes topic);
+
+/* The pipe says that peer->unread became positive, or that peer->writable did. */
+void sni_pattern_readable(sni_peer *peer);
+void sni_pattern_writable(sni_peer *peer);
+
+/* One frame. Errors: as sennit_sock_send and _recv, without waiting. */
+sennit_err sni_pattern_send(sni_pattern *pattern, sni_msg *msg, bool more);
+sennit_err sni_pattern_recv(sni_pattern *pattern, sni_msg *msg);
+
+/* SENNIT_READABLE and SENNIT_WRITABLE. */
+unsigned sni_pattern_ready(sni_pattern *pattern);
+
+/* SUB only. Errors: ENOENT, ENOMEM. */
+sennit_err sni_pattern_subscribe(sni_pattern *pattern, bool on, sennit_bytes prefix);
+
+/* ---- for the policies -------------------------------------------------- */
+
+extern const sni_pattern_ops sni_pattern_pair;
+extern const sni_pattern_ops sni_pattern_pub;
+extern const sni_pattern_ops sni_pattern_sub;
+extern const sni_pattern_ops sni_pattern_req;
+extern const sni_pattern_ops sni_pattern_rep;
+extern const sni_pattern_ops sni_pattern_dealer;
+extern const sni_pattern_ops sni_pattern_router;
+extern const sni_pattern_ops sni_pattern_pull;
+extern const sni_pattern_ops sni_pattern_push;
+
+/* Pushes to the peer being written, else to the next writable one in turn; a
+ * whole message goes to one peer. Errors: EAGAIN, ENOMEM. */
+sennit_err sni_balance_push(sni_pattern *pattern, sni_msg *msg, bool more);
+
+/* Who would get the next message, or NULL. */
+sni_peer *sni_balance_next(sni_pattern *pattern);
+
+/* Pulls the next frame, message by message from each peer in turn; `*from` is who
+ * sent it. Errors: EAGAIN, ENOMEM. */
+sennit_err sni_fair_pull(sni_pattern *pattern, sni_msg *msg, sni_peer **from);
+
+/* Throws away the rest of the message being read. */
+void sni_fair_skip(sni_pattern *pattern);
+
+/* Takes the rest of a message that goes nowhere. */
+void sni_swallow(sni_pattern *pattern, sni_msg *msg, bool more);
+
+static inline size_t
+sni_msg_size_of(const sni_msg *msg)
+{
+    return msg->small_size == SNI_MSG_VIEW ? msg->u.view.size : msg->small_size;
+}
+
+static inline sennit_msg *
+sni_msg_public(sni_msg *msg)
+{
+    return (sennit_msg *)(void *)msg;
+}
+
+#endif /* SENNIT_PATTERN_PATTERN_H */
