@@ -15,6 +15,9 @@ typedef struct sni_link {
 /* The struct that embeds `link` as `member`. */
 #define SNI_OWNER_OF(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
+#define SNI_CONST_OWNER_OF(link, type, member)                                           \
+    ((const type *)(const void *)((const char *)(link)-offsetof(type, member)))
+
 static inline void
 sni_link_init(sni_link *link)
 {

@@ -39,9 +39,8 @@ count_lost_output(sni_pipe *pipe)
     sni_outq_fini(&pipe->outq);
 }
 
-/* An inproc peer has no session that would tell. */
-static void
-disconnect_inproc(sni_pipe *pipe)
+void
+sni_pipe_disconnect_inproc(sni_pipe *pipe)
 {
     char endpoint[SNI_INPROC_NAME_MAX + 10] = "inproc://";
 
@@ -58,7 +57,7 @@ disconnect_inproc(sni_pipe *pipe)
 void
 sni_pipe_free(sni_pipe *pipe)
 {
-    disconnect_inproc(pipe);
+    sni_pipe_disconnect_inproc(pipe);
     if (pipe->attached)
         sni_pattern_detach(&pipe->sock->pattern, &pipe->peer);
     pipe->attached = false;
@@ -96,7 +95,7 @@ sni_pipe_retire(sni_pipe *pipe)
     if (pipe->retired)
         return;
     pipe->retired = true;
-    disconnect_inproc(pipe);
+    sni_pipe_disconnect_inproc(pipe);
     if (pipe->attached) {
         if (pipe->peer.connected)
             sni_pattern_disconnected(&pipe->sock->pattern, &pipe->peer, false);

@@ -47,6 +47,10 @@ sennit_err sni_pipe_attach(sni_pipe *pipe);
 /* It takes no more messages; when those received are read it is freed. */
 void sni_pipe_retire(sni_pipe *pipe);
 
+/* Tells the pattern and the monitor that the mate is gone, once: an inproc peer has
+ * no session that would. No-op for stream pipes. */
+void sni_pipe_disconnect_inproc(sni_pipe *pipe);
+
 /* Queues drained or high-water mark crossed: keeps peer->writable true. */
 void sni_pipe_update_writable(sni_pipe *pipe);
 

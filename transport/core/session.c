@@ -222,6 +222,9 @@ become_ready(sni_session *session)
     sock->stats.connections++;
     tell(session, SENNIT_EVENT_READY, SENNIT_OK, "");
     sni_sock_touch(sock);
+    /* What was queued while there was no connection, and subscriptions. */
+    if (!sni_link_linked(&session->dirty))
+        sni_list_push(&sock->loop->dirty, &session->dirty);
 }
 
 /* ---- the pump: output -------------------------------------------------- */

@@ -55,7 +55,7 @@ sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
     out->queued_msgs = 0;
     out->queued_bytes = 0;
     for (const sni_link *link = sock->pipes.next; link != &sock->pipes; link = link->next) {
-        const sni_pipe *pipe = SNI_OWNER_OF(link, const sni_pipe, link);
+        const sni_pipe *pipe = SNI_CONST_OWNER_OF(link, sni_pipe, link);
 
         out->queued_msgs += pipe->outq.msgs;
         out->queued_bytes += pipe->outq.bytes;
@@ -168,7 +168,7 @@ sni_sock_bury(sennit_sock *sock)
 {
     sennit_loop *loop = sock->loop;
 
-    if (!sock->closed || !sni_list_empty(&sock->pipes) || !sni_list_empty(&sock->sessions) ||
+    if (!sock->closed || sock->calls > 0 || !sni_list_empty(&sock->pipes) || !sni_list_empty(&sock->sessions) ||
         !sni_list_empty(&sock->dialers) || !sni_list_empty(&sock->listeners))
         return false;
     sni_timers_stop(&loop->timers, &sock->linger_timer);
@@ -185,6 +185,7 @@ sni_sock_bury(sennit_sock *sock)
 static void
 close_pipe(sni_pipe *pipe)
 {
+    sni_pipe_disconnect_inproc(pipe);
     if (pipe->attached)
         sni_pattern_detach(&pipe->sock->pattern, &pipe->peer);
     pipe->attached = false;
@@ -200,12 +201,9 @@ close_pipes(sennit_sock *sock)
         sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, link);
 
         next = link->next;
-        if (pipe->inproc)
-            sni_pipe_free(pipe);
-        else
-            close_pipe(pipe);
-        /* Its connection ended before and only unread messages kept it. */
-        if (!pipe->inproc && pipe->retired)
+        close_pipe(pipe);
+        /* A retired one has lost its connection, and only unread messages kept it. */
+        if (pipe->inproc || pipe->retired)
             sni_pipe_free(pipe);
     }
 }
@@ -424,11 +422,14 @@ sennit_sock_unsubscribe(sennit_sock *sock, sennit_bytes prefix)
 
 /* ---- sending and receiving --------------------------------------------- */
 
-/* Turns the loop until something happens; EAGAIN when the time is up. */
+/* Turns the loop until something happens. A callback may close the socket, which
+ * then stays until the last call that waits on it has returned.
+ * Errors: EAGAIN (the time is up), ECLOSED, and those of the turn. */
 static sennit_err
 wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
 {
     sennit_loop *loop = sock->loop;
+    sennit_err err;
 
     if (*until == 0)
         *until = timeout_ms < 0
@@ -436,7 +437,13 @@ wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
                      : sni_loop_now(loop) + (sennit_time)timeout_ms * 1000000u;
     else if (*until != SENNIT_NEVER && sni_loop_now(loop) >= *until)
         return SENNIT_EAGAIN;
-    return sni_loop_turn(loop, *until);
+    sock->calls++;
+    err = sni_loop_turn(loop, *until);
+    sock->calls--;
+    if (!sock->closed)
+        return err;
+    loop->socks_changed = true;
+    return SENNIT_ECLOSED;
 }
 
 sennit_err
@@ -458,8 +465,6 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
             sock->opts.send_timeout_ms == 0)
             return err;
         err = wait_turn(sock, sock->opts.send_timeout_ms, &until);
-        if (err == SENNIT_OK)
-            err = enter(sock);
     }
     return err;
 }
@@ -485,8 +490,6 @@ sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
             sock->opts.recv_timeout_ms == 0)
             return err;
         err = wait_turn(sock, sock->opts.recv_timeout_ms, &until);
-        if (err == SENNIT_OK)
-            err = enter(sock);
     }
     return err;
 }
