@@ -142,8 +142,9 @@ SENNIT_API sennit_err sennit_bus_open(sennit_bus **out, sennit_loop *loop,
 /* Ends every call that is waiting with CLOSED (their callbacks run inside),
  * answers what waits in mailboxes with CLOSED/never, hands queued records to the
  * sockets (which then have linger_ms to send them, while the loop turns) and
- * frees everything. The handle is gone, also when called from a handler. NULL is
- * a no-op. */
+ * frees everything. Called from one of this bus's own callbacks it does so when
+ * that returns; until then every function on the bus gives ECLOSED. NULL is a
+ * no-op. */
 SENNIT_API void sennit_bus_close(sennit_bus *bus);
 
 SENNIT_API sennit_loop *sennit_bus_loop(const sennit_bus *bus);
@@ -276,7 +277,8 @@ SENNIT_API sennit_str sennit_ctx_address(const sennit_ctx *ctx);
 /* Time left of the caller's budget, in nanoseconds; SENNIT_NEVER without one. */
 SENNIT_API sennit_time sennit_ctx_remaining(const sennit_ctx *ctx);
 
-/* Whether the caller has given up (cancel, timeout) or its connection is gone. */
+/* Whether nobody waits for the answer any more: the caller gave up (cancel,
+ * timeout), its connection is gone, or it was answered already. */
 SENNIT_API bool sennit_ctx_cancelled(const sennit_ctx *ctx);
 
 /* Node the message came from; NULL for a guest. Our own for a local sender. */
@@ -368,7 +370,8 @@ typedef struct sennit_call_opts {
  * here and on linked nodes (D4). At most once; no confirmation.
  * Errors: ENOENT (no consumer known), EAGAIN (that consumer's mailbox, or the
  *         send queue to its node, is full), EMSGSIZE (over frame_max_bytes),
- *         EINVAL (address or headers), ENOMEM. */
+ *         EINVAL (address or headers), ENOTSUP (the service there has no such
+ *         method), ENOMEM, ECLOSED. */
 SENNIT_API sennit_err sennit_bus_send(sennit_bus *bus, const char *address,
                                       sennit_bytes body, const sennit_call_opts *opts);
 
@@ -403,7 +406,7 @@ typedef struct sennit_call {
 } sennit_call;
 
 /* Sends `body` to one consumer of `address` as sennit_bus_send() does and calls
- * `fn` exactly once with the outcome, in a later turn, whatever happens.
+ * `fn` exactly once with the outcome, later, whatever happens.
  * Gives:  `*call` (may be NULL), for cancelling.
  * Errors: EINVAL (address, headers, timeout), ENOMEM, EAGAIN (calls_max are
  *         waiting), ECLOSED. After an error `fn` is never called. That nobody
@@ -422,7 +425,7 @@ SENNIT_API sennit_err sennit_bus_request_typed(
     int method_timeout_ms, sennit_call *call, sennit_result_thunk *thunk,
     sennit_any_fn *fn, void *arg) SENNIT_MUST_CHECK;
 
-/* Asks for the outcome CANCELLED, which `fn` gets in a later turn; the node that
+/* Asks for the outcome CANCELLED, which `fn` gets later; the node that
  * works on it is told (R8). Errors: ENOENT (it has its outcome already). */
 SENNIT_API sennit_err sennit_call_cancel(sennit_bus *bus, sennit_call call);
 
@@ -540,7 +543,7 @@ typedef struct sennit_bus_stats {
     uint64_t publishes_unheard_total; /* of these: nobody to give it to */
     uint64_t expired_in_queue_total;  /* R7 */
     uint64_t late_replies_total;      /* R4 */
-    uint64_t replies_lost_total;      /* answers whose connection was gone */
+    uint64_t records_dropped_total;   /* queued for a connection that went away */
     uint64_t dead_letters_total[SENNIT_DEAD_COUNT];
     uint64_t protocol_errors_total;   /* frames refused, records of it included */
     uint64_t sequence_gaps_total;     /* T3 */
