@@ -544,26 +544,34 @@ finish(cat_run *run, bool exchanging)
     return say_losses(run);
 }
 
-static int
+/* Steps until the run is finished. Before it blocks it looks once without waiting
+ * and steps again, because the look itself flushes, and that may make room. */
+static void
 exchange(cat_run *run)
 {
-    bool exchanging = true;
     int steps = 0;
+    bool looked = false;
 
     while (run->end == END_NONE && !finished(run)) {
         bool done = step(run);
-        steps = done ? steps + 1 : 0;
-        if (run->end == END_NONE && (!done || steps == STEPS_MAX)) {
-            wait_for_more(run, done);
-            steps = 0;
-        }
+        if (run->end != END_NONE || (done && ++steps < STEPS_MAX))
+            continue;
+        wait_for_more(run, done || !looked);
+        looked = !done && !looked;
+        steps = 0;
     }
-    if (run->end == END_NONE) {
-        exchanging = false;
-        while (run->end == END_NONE && !is_drained(run))
-            wait_for_more(run, false);
+}
+
+/* Waits until the kernel has everything. */
+static void
+drain(cat_run *run)
+{
+    for (;;) {
+        sennit_sock_flush(run->sock);
+        if (run->end != END_NONE || is_drained(run))
+            break;
+        wait_for_more(run, false);
     }
-    return finish(run, exchanging);
 }
 
 /* ---- Opening ---------------------------------------------------------- */
@@ -679,6 +687,7 @@ static int
 run_with_signals(cat_run *run)
 {
     sigset_t signals;
+    bool exchanged;
     int exit_code;
 
     sigemptyset(&signals);
@@ -695,7 +704,10 @@ run_with_signals(cat_run *run)
         if (run->args->timeout_ms >= 0)
             run->deadline_at =
                 sennit_loop_now(run->loop) + (uint64_t)run->args->timeout_ms * NS_PER_MS;
-        exit_code = exchange(run);
+        exchange(run);
+        exchanged = run->end == END_NONE;
+        drain(run);
+        exit_code = finish(run, !exchanged);
     }
     sennit_sock_close(run->sock);
     sennit_loop_close(run->loop);

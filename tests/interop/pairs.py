@@ -90,15 +90,15 @@ def router_router(a, b, body):
     # It is marked, and the copies that also arrive are skipped.
     def hello():
         try:
-            a.send([b.identity, b"hello"])
+            a.send([b.identity, b"there?"])
         except Refused:
             pass
         return b.try_recv(0.02)
 
-    equal(until("ROUTER reaches ROUTER", hello), [a.identity, b"hello"], "first message")
+    equal(until("ROUTER reaches ROUTER", hello), [a.identity, b"there?"], "first message")
     a.send([b.identity, *body])
     got = b.recv()
-    while got == [a.identity, b"hello"]:
+    while got == [a.identity, b"there?"]:
         got = b.recv()
     equal(got, [a.identity, *body], "ROUTER to ROUTER")
     b.send([a.identity, *back(body)])
