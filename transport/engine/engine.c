@@ -260,12 +260,14 @@ step_greeting(sni_engine *engine)
                                         &greeting, &reply);
     uint8_t *out;
 
+    /* Also to a peer that is refused: it can tell what we are, and how its octets
+     * were cut up makes no difference. */
+    if (send_greeting(engine, reply) != SENNIT_OK)
+        return SNI_PARSE_BAD;
     if (parse == SNI_PARSE_BAD) {
         fail(engine, SENNIT_EPROTO, greeting.problem);
         return SNI_PARSE_BAD;
     }
-    if (send_greeting(engine, reply) != SENNIT_OK)
-        return SNI_PARSE_BAD;
     if (parse == SNI_PARSE_MORE)
         return SNI_PARSE_MORE;
     /* NULL is symmetric: our READY does not wait for the peer's. */
