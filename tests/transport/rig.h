@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_TEST_RIG_H
+#define SENNIT_TEST_RIG_H
+
+#include "engine/engine.h"
+#include "fail_alloc.h"
+#include "rng.h"
+
+/* One engine with everything around it that a session would bring: pools, output
+ * queue, clock. What it does is written down, so that two runs can be compared:
+ * events as text, output as bytes. The notes themselves use plain malloc, so they
+ * do not disturb the counts of the allocator under test. */
+typedef struct test_rig {
+    test_alloc *alloc;
+    sni_pool *windows;
+    sni_chunk_pools pools;
+    sni_outq outq;
+    sni_engine *engine; /* NULL: no memory to open it */
+    sennit_time now;
+
+    char *events; /* "READY 6162; MSG 68692b; MSG 68; SUB 61; CANCEL -; " */
+    size_t events_size;
+    size_t events_capacity;
+    uint8_t *output;
+    size_t output_size;
+    size_t output_capacity;
+    size_t msgs_received; /* whole messages next() gave */
+    size_t msgs_ended;    /* as wrote() told */
+} test_rig;
+
+typedef struct test_rig_opts {
+    sennit_sock_type type;
+    const char *identity; /* NULL: none */
+    sennit_time handshake_timeout;
+    uint64_t frame_max_bytes;
+    uint64_t message_max_bytes;
+    uint32_t message_max_parts;
+} test_rig_opts;
+
+/* The limits a socket has by default. */
+#define TEST_RIG_DEFAULT(sock_type)                                                      \
+    {                                                                                    \
+        (sock_type), NULL, UINT64_C(30000000000), UINT64_C(1) << 30, UINT64_C(2) << 30,  \
+            1u << 16                                                                     \
+    }
+
+/* False when memory ran out; fini is due all the same. */
+bool test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts);
+void test_rig_fini(test_rig *rig);
+
+/* How bytes reach the engine: without a home, in a block of their own, or as a
+ * backend does it, into the engine's own window where it offers room. */
+typedef enum test_feed { TEST_FEED_COPY, TEST_FEED_BLOCK, TEST_FEED_SINK } test_feed;
+
+/* Feeds all of `in` as one receive (SINK: as few as there is room for). An empty
+ * `in` is the end of the stream. Returns the engine's answer, or ENOMEM. */
+sennit_err test_rig_feed(test_rig *rig, sennit_bytes in, test_feed how);
+
+/* Takes all events, or everything that is to be written (at most `max` bytes of
+ * it; returns how many). */
+void test_rig_take_events(test_rig *rig);
+size_t test_rig_take_output(test_rig *rig, size_t max);
+
+/* Feeds `in` cut in random pieces in random ways, taking events and output at
+ * random moments, and all of it at the end. */
+void test_rig_feed_chopped(test_rig *rig, sennit_bytes in, size_t piece_max,
+                           test_rng *rng);
+
+/* Puts a message of one frame on the output queue. */
+sennit_err test_rig_send(test_rig *rig, const void *body, size_t size, bool more);
+
+/* Moves what one wants to write to the other and back until both are quiet. */
+void test_rig_exchange(test_rig *a, test_rig *b, size_t piece_max, test_rng *rng);
+
+/* Why it is broken, "" when it is not. */
+const char *test_rig_reason(const test_rig *rig);
+
+#endif /* SENNIT_TEST_RIG_H */
