@@ -22,6 +22,7 @@ dialer_free(sni_dialer *dialer)
 
     SNI_ASSERT(dialer->session == NULL);
     sni_timers_stop(&loop->timers, &dialer->timer);
+    sni_timers_stop(&loop->timers, &dialer->linger_timer);
     sni_pipe_retire(dialer->pipe);
     sni_link_remove(&dialer->link);
     sni_link_remove(&dialer->again);
@@ -118,21 +119,38 @@ fail_dialer:
     return err;
 }
 
-void
-sni_dialer_close(sni_dialer *dialer, bool at_once)
+static void
+abandon(void *arg)
 {
-    bool done = at_once || !sni_pipe_has_output(dialer->pipe);
+    sni_dialer *dialer = arg;
+
+    dialer->abandoned = true;
+    if (dialer->session != NULL)
+        sni_session_end(dialer->session, SENNIT_ETIMEDOUT,
+                        "closed with messages unsent after linger_ms");
+    else
+        dialer_free(dialer);
+}
+
+void
+sni_dialer_close(sni_dialer *dialer)
+{
+    sennit_loop *loop = dialer->sock->loop;
+    int linger_ms = dialer->sock->opts.linger_ms;
 
     dialer->closing = true;
-    dialer->abandoned = dialer->abandoned || at_once;
-    if (dialer->session != NULL) {
-        if (done)
-            sni_session_end(dialer->session, SENNIT_OK, "closed");
-        else
-            sni_session_linger(dialer->session);
-    } else if (done) {
-        dialer_free(dialer);
+    if (linger_ms == 0 || !sni_pipe_has_output(dialer->pipe)) {
+        abandon(dialer);
+        return;
     }
+    /* Without memory for the timer nothing would ever end the lingering. */
+    if (linger_ms > 0 &&
+        sni_timers_start(&loop->timers, &dialer->linger_timer,
+                         sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u, abandon,
+                         dialer) != SENNIT_OK)
+        abandon(dialer);
+    else if (dialer->session != NULL)
+        sni_session_linger(dialer->session);
 }
 
 void

@@ -15,7 +15,8 @@ typedef struct sni_dialer {
     char endpoint[SNI_ENDPOINT_TEXT_MAX];
     sni_pipe *pipe;
     sni_session *session; /* NULL between attempts */
-    sennit_timer timer;
+    sennit_timer timer;        /* until the next attempt */
+    sennit_timer linger_timer; /* after close */
     unsigned failures; /* in a row: the next delay is doubled that often */
     bool closing;
     bool abandoned; /* closing, and what is queued no longer matters */
@@ -25,8 +26,9 @@ typedef struct sni_dialer {
 sennit_err sni_dialer_open(sennit_sock *sock, const sni_address *address,
                            const char *endpoint);
 
-/* No more attempts; what is queued leaves if a connection can be had in time. */
-void sni_dialer_close(sni_dialer *dialer, bool at_once);
+/* What is queued leaves if a connection can be had within the socket's
+ * linger_ms; then it is gone. */
+void sni_dialer_close(sni_dialer *dialer);
 
 /* Its session is gone; `ready_for` is how long it was READY (0: never). */
 void sni_dialer_lost(sni_dialer *dialer, sennit_time ready_for);

@@ -167,8 +167,29 @@ flush_dirty(sennit_loop *loop)
 {
     sni_link *link;
 
+    loop->gathered = 0;
     while ((link = sni_list_first(&loop->dirty)) != NULL)
         sni_session_flush(SNI_OWNER_OF(link, sni_session, dirty));
+}
+
+/* The clock is asked for the first message after a flush and for every 16th. A flush
+ * to many subscribers takes long; gathering for as long as it took keeps it to half
+ * of the time, however many there are. */
+void
+sni_loop_sent(sennit_loop *loop)
+{
+    sennit_time now;
+
+    if (loop->depth > 0 || sni_list_empty(&loop->dirty) || (loop->gathered++ & 15) != 0)
+        return;
+    now = sni_loop_now(loop);
+    if (now - loop->flushed_at < loop->gather_ns)
+        return;
+    flush_dirty(loop);
+    loop->flushed_at = sni_loop_now(loop);
+    loop->gather_ns = loop->flushed_at - now;
+    if (loop->gather_ns < SNI_GATHER_NS)
+        loop->gather_ns = SNI_GATHER_NS;
 }
 
 /* Moves a list's links to another head, so that what is added meanwhile waits for
@@ -241,13 +262,13 @@ reap(sennit_loop *loop, sennit_time until)
 static void
 run_timers(sennit_loop *loop)
 {
-    sennit_time now;
+    /* No more than there are now: a callback that starts a timer which is due at
+     * once must not keep the others from their turn. */
+    size_t left = loop->timers.count;
+    sennit_time now = left > 0 ? sni_loop_now(loop) : 0;
     sennit_timer *timer;
 
-    if (loop->timers.count == 0)
-        return;
-    now = sni_loop_now(loop);
-    while ((timer = sni_timers_pop(&loop->timers, now)) != NULL)
+    while (left-- > 0 && (timer = sni_timers_pop(&loop->timers, now)) != NULL)
         timer->fn_(timer->arg_);
 }
 

@@ -39,6 +39,10 @@ struct sennit_loop {
     sni_link inproc_names;
     sni_link inproc_waiting; /* connects before the bind */
 
+    sennit_time flushed_at; /* when the last flush outside a turn was over */
+    sennit_time gather_ns;  /* how long after it sends are gathered */
+    unsigned gathered;      /* sends since then */
+
     unsigned depth;    /* turns inside each other */
     bool stopped;
     bool socks_changed; /* a closed socket may have become free */
@@ -51,6 +55,10 @@ struct sennit_loop {
 /* One turn. `until`: when to stop waiting, on the loop's clock; 0 does not wait.
  * Errors: ESTATE, EINTR. */
 sennit_err sni_loop_turn(sennit_loop *loop, sennit_time until);
+
+/* A whole message was sent. Outside a turn nobody would flush it soon, so it leaves
+ * at once if nothing was flushed a moment ago, and is gathered if something was. */
+void sni_loop_sent(sennit_loop *loop);
 
 /* A loop over any backend: takes `io` and the pools it uses (tests, simulator). */
 sennit_err sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,

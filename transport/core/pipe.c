@@ -198,7 +198,7 @@ pushed(sni_pipe *pipe, bool more)
     if (!more)
         sni_pipe_update_writable(pipe);
     if (pipe->session != NULL)
-        sni_session_output_added(pipe->session, more);
+        sni_session_output_added(pipe->session);
 }
 
 static sennit_err

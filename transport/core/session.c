@@ -251,23 +251,18 @@ static void
 pump_output(sni_session *session)
 {
     sni_io *io = session->sock->loop->io;
-    bool wrote = false;
 
     sni_link_remove(&session->dirty);
-    session->gathered = 0;
     while (session->engine != NULL && !session->is_ending && !session->send.pending) {
         session->send.parts = session->parts;
         session->send.parts_count =
             sni_engine_output(session->engine, session->parts, SNI_SEND_PARTS);
         if (session->send.parts_count == 0)
             break;
-        wrote = true;
         if (!io->ops->submit(io, &session->send))
             break;
         sent(session);
     }
-    if (wrote)
-        session->flushed_at = sni_loop_now(session->sock->loop);
     if (session->lingering && !session->send.pending && session->engine != NULL &&
         !sni_pipe_has_output(session->pipe))
         sni_session_end(session, SENNIT_OK, "closed");
@@ -279,28 +274,15 @@ sni_session_flush(sni_session *session)
     pump_output(session);
 }
 
-/* The first message after a pause leaves at once; those that follow closely are
- * gathered, and the clock is asked only now and then. */
 void
-sni_session_output_added(sni_session *session, bool more)
+sni_session_output_added(sni_session *session)
 {
-    sennit_loop *loop = session->sock->loop;
-    bool first = !sni_link_linked(&session->dirty);
-
     if (!session->ready || session->is_ending || session->send.pending)
         return;
-    if (session->pipe->outq.bytes >= SNI_BATCH_BYTES) {
+    if (session->pipe->outq.bytes >= SNI_BATCH_BYTES)
         pump_output(session);
-        return;
-    }
-    if (first)
-        sni_list_push(&loop->dirty, &session->dirty);
-    if (loop->depth > 0 || more)
-        return;
-    if (!first && (++session->gathered & 15) != 0)
-        return;
-    if (sni_loop_now(loop) - session->flushed_at >= SNI_GATHER_NS)
-        pump_output(session);
+    else if (!sni_link_linked(&session->dirty))
+        sni_list_push(&session->sock->loop->dirty, &session->dirty);
 }
 
 sennit_err
@@ -477,12 +459,29 @@ sni_session_end(sni_session *session, sennit_err err, const char *reason)
     sni_list_push(&session->sock->loop->ending, &session->ending);
 }
 
+static void
+on_linger_over(void *arg)
+{
+    sni_session_end(arg, SENNIT_ETIMEDOUT, "closed with messages unsent after linger_ms");
+}
+
 void
 sni_session_linger(sni_session *session)
 {
+    sennit_loop *loop = session->sock->loop;
+    int linger_ms = session->sock->opts.linger_ms;
+
     session->lingering = true;
-    if (session->pipe == NULL || !sni_pipe_has_output(session->pipe))
+    if (linger_ms == 0 || session->pipe == NULL || !sni_pipe_has_output(session->pipe)) {
         sni_session_end(session, SENNIT_OK, "closed");
+        return;
+    }
+    /* Without memory for the timer nothing would ever end the lingering. */
+    if (linger_ms > 0 &&
+        sni_timers_start(&loop->timers, &session->linger_timer,
+                         sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u,
+                         on_linger_over, session) != SENNIT_OK)
+        on_linger_over(session);
     else if (session->engine != NULL)
         pump_output(session);
 }
@@ -550,6 +549,7 @@ sni_session_bury(sni_session *session)
     }
     leave_pipe(session);
     sni_timers_stop(&loop->timers, &session->timer);
+    sni_timers_stop(&loop->timers, &session->linger_timer);
     sni_engine_free(session->engine);
     sni_block_unref(session->recv.home);
     loop->io->ops->close(loop->io, session->file);

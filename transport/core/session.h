@@ -26,9 +26,8 @@ typedef struct sni_session {
     sennit_bytes parts[SNI_SEND_PARTS];
     sennit_timer timer; /* connect timeout, then the engine's deadline */
     sennit_time timer_at;
-    sennit_time flushed_at;
+    sennit_timer linger_timer;
     sennit_time ready_at;
-    unsigned gathered; /* sends since the clock was last asked */
     uint32_t number;
     bool ready;
     bool is_ending;
@@ -45,8 +44,9 @@ sennit_err sni_session_open(sennit_sock *sock, sni_file *file, struct sni_dialer
 /* One of its operations came back. */
 void sni_session_done(sni_session *session, sni_op *op);
 
-/* Messages were added to the pipe's outq: sends now, or gathers. */
-void sni_session_output_added(sni_session *session, bool more);
+/* Messages were added to the pipe's outq: sent now if they make a batch, else when
+ * the loop flushes. */
+void sni_session_output_added(sni_session *session);
 
 /* SUBSCRIBE or CANCEL goes out on the control lane. Errors: ENOMEM, EMSGSIZE. */
 sennit_err sni_session_subscribe(sni_session *session, bool on, sennit_bytes topic);
@@ -63,7 +63,7 @@ void sni_session_again(sni_session *session);
 /* Begins the end: it will be taken apart at the end of a turn. Repeats are no-ops. */
 void sni_session_end(sni_session *session, sennit_err err, const char *reason);
 
-/* Ends it when everything is written. */
+/* Ends it when everything is written, or after the socket's linger_ms. */
 void sni_session_linger(sni_session *session);
 
 /* Takes it apart if all its operations are home; false otherwise. */

@@ -171,7 +171,6 @@ sni_sock_bury(sennit_sock *sock)
     if (!sock->closed || sock->calls > 0 || !sni_list_empty(&sock->pipes) || !sni_list_empty(&sock->sessions) ||
         !sni_list_empty(&sock->dialers) || !sni_list_empty(&sock->listeners))
         return false;
-    sni_timers_stop(&loop->timers, &sock->linger_timer);
     sni_pattern_fini(&sock->pattern);
     sni_events_fini(&sock->events);
     sni_chunk_fini(&sock->chunk);
@@ -209,7 +208,7 @@ close_pipes(sennit_sock *sock)
 }
 
 static void
-close_connections(sennit_sock *sock, bool at_once)
+close_connections(sennit_sock *sock)
 {
     sni_link *next;
 
@@ -219,55 +218,31 @@ close_connections(sennit_sock *sock, bool at_once)
     }
     for (sni_link *link = sock->dialers.next; link != &sock->dialers; link = next) {
         next = link->next;
-        sni_dialer_close(SNI_OWNER_OF(link, sni_dialer, link), at_once);
+        sni_dialer_close(SNI_OWNER_OF(link, sni_dialer, link));
     }
     for (sni_link *link = sock->sessions.next; link != &sock->sessions; link = next) {
         sni_session *session = SNI_OWNER_OF(link, sni_session, link);
 
         next = link->next;
-        if (session->dialer != NULL)
-            continue;
-        if (at_once || session->pipe == NULL)
-            sni_session_end(session, SENNIT_OK, "closed");
-        else
+        if (session->dialer == NULL)
             sni_session_linger(session);
     }
-}
-
-void
-sni_sock_abandon(sennit_sock *sock)
-{
-    close_connections(sock, true);
-}
-
-static void
-on_linger_over(void *arg)
-{
-    sni_sock_abandon(arg);
 }
 
 void
 sennit_sock_close(sennit_sock *sock)
 {
     sennit_loop *loop;
-    int linger;
 
     if (sock == NULL || sock->closed)
         return;
     loop = sock->loop;
-    linger = sock->opts.linger_ms;
     sock->closed = true;
     sock->on_ready = NULL;
     sni_link_remove(&sock->touched);
     sni_inproc_forget(sock);
     close_pipes(sock);
-    close_connections(sock, linger == 0);
-    /* Without memory for the timer nothing would ever end the lingering. */
-    if (linger > 0 &&
-        sni_timers_start(&loop->timers, &sock->linger_timer,
-                         sni_loop_now(loop) + (sennit_time)linger * 1000000u, on_linger_over,
-                         sock) != SENNIT_OK)
-        sni_sock_abandon(sock);
+    close_connections(sock);
     loop->socks_changed = true;
 }
 
@@ -386,7 +361,7 @@ sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
     if (dialer == NULL)
         return SENNIT_ENOENT;
     sni_pattern_retire(&dialer->pipe->peer);
-    sni_dialer_close(dialer, sock->opts.linger_ms == 0);
+    sni_dialer_close(dialer);
     return SENNIT_OK;
 }
 
@@ -459,6 +434,8 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
         if (err == SENNIT_OK) {
             sock->stats.sent_bytes += size;
             sock->stats.sent_msgs += !more;
+            if (!more)
+                sni_loop_sent(sock->loop);
             return SENNIT_OK;
         }
         if (err != SENNIT_EAGAIN || (flags & SENNIT_DONTWAIT) ||

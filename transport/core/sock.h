@@ -24,7 +24,6 @@ struct sennit_sock {
     uint32_t next_number;
     bool closed; /* by the application; freed when nothing of it is left */
     unsigned calls; /* blocking calls that wait on it */
-    sennit_timer linger_timer;
     sennit_sock_fn *on_ready;
     void *on_ready_arg;
     unsigned interest;
@@ -44,8 +43,5 @@ void sni_sock_call(sennit_sock *sock);
 
 /* Frees it if it is closed and nothing of it is left; true when it did. */
 bool sni_sock_bury(sennit_sock *sock);
-
-/* Ends all connections, whatever waits. */
-void sni_sock_abandon(sennit_sock *sock);
 
 #endif /* SENNIT_CORE_SOCK_H */

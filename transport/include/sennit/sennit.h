@@ -182,7 +182,7 @@ SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
                                        const sennit_loop_opts *opts) SENNIT_MUST_CHECK;
 
 /* Closes sockets still open, lets what they queued leave within each one's
- * linger_ms, then frees everything. NULL is a no-op.
+ * linger_ms, then frees everything. NULL is a no-op. Not from inside a callback.
  * Blocks: up to the longest linger_ms of its sockets. */
 SENNIT_API void sennit_loop_close(sennit_loop *loop);
 
