@@ -294,9 +294,20 @@ check_c_name(sni_cgen *gen, const sni_idl_naming *naming)
     return false;
 }
 
+/* One thing makes a dozen names; one error about them is enough. */
+static bool
+is_reported(sni_cgen *gen, sni_idl_span span)
+{
+    bool again = gen->reported == span.at + 1;
+    gen->reported = span.at + 1;
+    return again;
+}
+
 static void
 report_reserved(sni_cgen *gen, sni_idl_span span, const char *name, const char *why)
 {
+    if (is_reported(gen, span))
+        return;
     sni_idl_error(gen->diags, SNI_IDL_C_NAME_RESERVED, span,
                   "'%s' cannot be a name in C: %s; keep the schema's name and write "
                   "@c(name = \"...\")",
@@ -314,6 +325,8 @@ enter(sni_cgen *gen, const char *name, sni_idl_span span, const char *what)
     }
     const sni_cgen_global *other = sni_idl_map_get(&gen->globals, name);
     if (other) {
+        if (is_reported(gen, span))
+            return;
         sni_idl_error(gen->diags, SNI_IDL_C_NAME_CLASH, span,
                       "'%s' would be declared twice in C; rename this, or write "
                       "@c(name = \"...\")",

@@ -22,6 +22,7 @@ typedef struct sni_cgen {
     sni_idl_text *c;
     sni_idl_map names;   /* of structs, enums, ...: by address, to their C name */
     sni_idl_map globals; /* every C name at file scope, to its sni_cgen_global */
+    uint32_t reported;   /* place of the last name that was refused, + 1 */
 } sni_cgen;
 
 /* Finds all names and checks each against C, C++ and all others. False: reported. */

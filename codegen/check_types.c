@@ -85,15 +85,20 @@ sni_idl_number_fits(sni_idl_kind kind, bool negative, uint64_t magnitude)
 
 /* ---- Names ------------------------------------------------------------ */
 
-sni_idl_symbol *
-sni_idl_find_symbol(sni_idl_checker *checker, const char *name)
+/* `name` without the namespace of this file. */
+static const char *
+short_name(const sni_idl_checker *checker, const char *name)
 {
     const char *space = checker->model->space;
     size_t size = strlen(space);
-    if (size && !strncmp(name, space, size) && name[size] == '.' &&
-        !strchr(name + size + 1, '.'))
-        name += size + 1;
-    return sni_idl_map_get(&checker->symbols, name);
+    bool own = size && !strncmp(name, space, size) && name[size] == '.';
+    return own ? name + size + 1 : name;
+}
+
+sni_idl_symbol *
+sni_idl_find_symbol(sni_idl_checker *checker, const char *name)
+{
+    return sni_idl_map_get(&checker->symbols, short_name(checker, name));
 }
 
 static bool
@@ -116,13 +121,34 @@ is_imported(const sni_idl_checker *checker, const char *name)
     return false;
 }
 
+/* What people coming from other languages write, and what it is here. */
+static const char *const foreign_names[][2] = {
+    { "string", "str" },  { "text", "str" },       { "int", "i32" },
+    { "integer", "i64" }, { "uint", "u32" },       { "int8", "i8" },
+    { "uint8", "u8" },    { "int16", "i16" },      { "uint16", "u16" },
+    { "int32", "i32" },   { "uint32", "u32" },     { "int64", "i64" },
+    { "uint64", "u64" },  { "long", "i64" },       { "byte", "u8" },
+    { "float", "f32" },   { "float32", "f32" },    { "double", "f64" },
+    { "float64", "f64" }, { "boolean", "bool" },   { "binary", "bytes" },
+    { "blob", "bytes" },  { "timestamp", "time" }, { "datetime", "time" },
+};
+
+static const char *
+translate(const char *name)
+{
+    for (size_t i = 0; i < sizeof(foreign_names) / sizeof(foreign_names[0]); i++)
+        if (!strcmp(foreign_names[i][0], name))
+            return foreign_names[i][1];
+    return NULL;
+}
+
 void
 sni_idl_report_unknown(sni_idl_checker *checker, const sni_ast_name *name,
                        const char *what, bool types, bool errors_only)
 {
     if (is_imported(checker, name->text))
         return;
-    sni_idl_suggestion suggestion = { name->text, NULL, 0 };
+    sni_idl_suggestion suggestion = { short_name(checker, name->text), NULL, 0 };
     for (size_t i = 0; types && !errors_only && i < BUILT_IN_COUNT; i++)
         sni_idl_suggestion_try(&suggestion, kinds[i].name);
     /* Suggestions cost a comparison with every name; a file with very many
@@ -136,6 +162,8 @@ sni_idl_report_unknown(sni_idl_checker *checker, const sni_ast_name *name,
         if (candidate)
             sni_idl_suggestion_try(&suggestion, decl->name.text);
     }
+    if (types && !errors_only && translate(name->text))
+        suggestion.best = translate(name->text);
     sni_idl_error(checker->diags, types ? SNI_IDL_UNKNOWN_TYPE : SNI_IDL_UNKNOWN_VALUE,
                   name->span, "unknown %s '%s'%s%s%s", what, name->text,
                   suggestion.best ? "; did you mean '" : "",
@@ -171,10 +199,10 @@ resolve_declared(sni_idl_checker *checker, const sni_ast_name *name, sni_idl_typ
     case SNI_AST_SERVICE:
     case SNI_AST_EVENT:
         sni_idl_error(checker->diags, SNI_IDL_TYPE_NOT_ALLOWED, name->span,
-                      "'%s' is a %s, not a type", name->text,
-                      symbol->decl->kind == SNI_AST_CONST
-                          ? "constant"
-                          : sni_ast_keyword(symbol->decl->kind));
+                      "'%s' is %s, not a type", name->text,
+                      symbol->decl->kind == SNI_AST_CONST     ? "a constant"
+                      : symbol->decl->kind == SNI_AST_SERVICE ? "a service"
+                                                              : "an event");
         sni_idl_note(checker->diags, symbol->decl->name.span, "it is declared here");
         return false;
     }

@@ -446,11 +446,9 @@ read_stray(sni_idl_lexer *lexer, sni_idl_token *token, size_t start)
     const char *text = lexer->source->text;
     uint32_t character = 0;
     size_t size = sni_idl_utf8(text + start, lexer->source->size - start, &character);
-    if (!size) {
-        lexer->at++; /* reported by check_text() */
-        return;
-    }
-    lexer->at += size;
+    lexer->at += size ? size : 1;
+    if (!size || !character)
+        return; /* reported by check_text() */
     if (character < 0x20 || (character >= 0x7f && character < 0xa0))
         sni_idl_error(lexer->diags, SNI_IDL_STRAY_CHARACTER, span_from(lexer, start),
                       "stray control character U+%04X", (unsigned)character);

@@ -62,7 +62,7 @@ parse_time(sennit_str date, sennit_str time, int64_t *out)
         return false;
     if (time.size != 8 || time.data[2] != ':' || time.data[5] != ':')
         return false;
-    int year = number(date.data, 4, 1970, 9999);
+    int year = number(date.data, 4, 1970, 2199); /* as nanoseconds it fits 64 bits */
     int month = number(date.data + 5, 2, 1, 12);
     int day = number(date.data + 8, 2, 1, 31);
     int hour = number(time.data, 2, 0, 23);
@@ -143,15 +143,31 @@ parse_rest(sennit_str rest, logline *line)
         return "unknown action";
     line->detail = rest;
     sennit_str first = take_word(&rest);
-    return first.size > 0 && rest.size > 0 ? NULL : "not two words after the action";
+    if (first.size == 0 || rest.size == 0 || rest.data[0] == ' ')
+        return "not two words after the action";
+    return NULL;
+}
+
+/* Whether all of it can be shown to people: UTF-8 without control characters. */
+static bool
+is_text(sennit_str text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if ((uint8_t)text.data[i] < 0x20 || text.data[i] == 0x7f)
+            return false;
+    return sennit_str_is_utf8(text);
 }
 
 const char *
 logline_parse(sennit_str text, logline *out)
 {
     logline line = { .at_s = 0 };
-    if (!sennit_str_is_utf8(text))
-        return "not UTF-8";
+    if (text.size > LOGLINE_MAX_BYTES)
+        return "too long";
+    if (!is_text(text))
+        return "not text";
+    if (text.size > 0 && text.data[text.size - 1] == ' ')
+        return "ends in a space";
     sennit_str date = take_word(&text);
     sennit_str time = take_word(&text);
     if (!parse_time(date, time, &line.at_s))

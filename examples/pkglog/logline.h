@@ -13,6 +13,9 @@
 
 #include <sennit/pack.h>
 
+/* Longer lines are refused. dpkg's own are below 200 bytes. */
+#define LOGLINE_MAX_BYTES 4096u
+
 /* Views into the line. What a line of this action does not have is empty; so is a
  * version written as <none>. */
 typedef struct logline {

@@ -64,7 +64,15 @@ static const struct row rows[] = {
     { "a startup cut short is refused", "2025-06-24 14:36:25 startup archives",
       "not two words after the action", 0, "", "", "", "", "", "" },
     { "bytes that are not text are refused", "2025-06-24 14:36:25 startup \xff\xfe b",
-      "not UTF-8", 0, "", "", "", "", "", "" },
+      "not text", 0, "", "", "", "", "", "" },
+    { "a control character is refused", "2025-06-24 14:36:25 startup a\tb c", "not text",
+      0, "", "", "", "", "", "" },
+    { "a carriage return is refused", "2025-06-24 14:36:25 startup a b\r", "not text", 0,
+      "", "", "", "", "", "" },
+    { "a space at the end is refused", "2025-06-24 14:36:25 install ed:all <none> 1 ",
+      "ends in a space", 0, "", "", "", "", "", "" },
+    { "two spaces in a row are refused", "2025-06-24 14:36:25 startup a  b",
+      "not two words after the action", 0, "", "", "", "", "", "" },
 };
 
 static void
@@ -114,11 +122,25 @@ no_cut_of_a_line_is_read_past_its_end(void **state)
         }
 }
 
+static void
+a_line_over_the_bound_is_refused(void **state)
+{
+    static char text[LOGLINE_MAX_BYTES + 1];
+    static const char start[] = "2025-06-24 14:36:25 startup archives ";
+    logline line;
+    (void)state;
+    memset(text, 'x', sizeof text);
+    memcpy(text, start, sizeof start - 1);
+    assert_null(logline_parse((sennit_str){ text, LOGLINE_MAX_BYTES }, &line));
+    assert_string_equal(logline_parse((sennit_str){ text, sizeof text }, &line),
+                        "too long");
+}
+
 int
 main(void)
 {
     enum { ROWS = sizeof rows / sizeof rows[0] };
-    struct CMUnitTest tests[ROWS + 1] = { 0 };
+    struct CMUnitTest tests[ROWS + 2] = { 0 };
     for (size_t i = 0; i < ROWS; i++)
         tests[i] = (struct CMUnitTest){
             .name = rows[i].name,
@@ -127,5 +149,7 @@ main(void)
         };
     tests[ROWS] =
         (struct CMUnitTest)cmocka_unit_test(no_cut_of_a_line_is_read_past_its_end);
+    tests[ROWS + 1] =
+        (struct CMUnitTest)cmocka_unit_test(a_line_over_the_bound_is_refused);
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }

@@ -162,14 +162,17 @@ run_posted(sennit_loop *loop)
 
 /* ---- the turn ---------------------------------------------------------- */
 
-static void
+/* True when there was something to write. */
+static bool
 flush_dirty(sennit_loop *loop)
 {
+    bool any = !sni_list_empty(&loop->dirty);
     sni_link *link;
 
     loop->gathered = 0;
     while ((link = sni_list_first(&loop->dirty)) != NULL)
         sni_session_flush(SNI_OWNER_OF(link, sni_session, dirty));
+    return any;
 }
 
 /* The clock is asked for the first message after a flush and for every 16th. A flush
@@ -185,7 +188,7 @@ sni_loop_sent(sennit_loop *loop)
     now = sni_loop_now(loop);
     if (now - loop->flushed_at < loop->gather_ns)
         return;
-    flush_dirty(loop);
+    (void)flush_dirty(loop);
     loop->flushed_at = sni_loop_now(loop);
     loop->gather_ns = loop->flushed_at - now;
     if (loop->gather_ns < SNI_GATHER_NS)
@@ -320,7 +323,10 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     if (loop->depth >= SNI_TURNS_NESTED_MAX)
         return SENNIT_ESTATE;
     loop->depth++;
-    flush_dirty(loop);
+    /* A flush may make room for a sender that waits, and nothing would end the wait
+     * then: the caller looks again first. */
+    if (flush_dirty(loop))
+        until = 0;
     /* What ended in calls between turns; also what a nested turn must not take
      * apart under its caller is left for the outermost. */
     if (loop->depth == 1)
@@ -332,7 +338,7 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     run_timers(loop);
     (void)run_posted(loop);
     call_ready(loop);
-    flush_dirty(loop);
+    (void)flush_dirty(loop);
     if (loop->depth == 1)
         bury(loop);
     loop->depth--;

@@ -195,8 +195,9 @@ SENNIT_API sennit_time sennit_loop_now(sennit_loop *loop);
 /* The allocator this loop and its objects use; never NULL. */
 SENNIT_API const sennit_allocator *sennit_loop_allocator(const sennit_loop *loop);
 
-/* Waits up to `timeout_ms` (0: does not wait, -1: for ever) for something to
- * do, does it, flushes, and returns. Callbacks run inside.
+/* Writes what was gathered, waits up to `timeout_ms` (0: does not wait, -1: for
+ * ever; not at all if there was something to write) for something to do, does it
+ * and returns. Callbacks run inside. Look at your sockets again after each turn.
  * Errors: ESTATE when turns nest too deeply (callbacks that block, in which other
  *         callbacks block: at most 8), EINTR when a signal arrived, ETHREAD. */
 SENNIT_API sennit_err sennit_loop_turn(sennit_loop *loop, int timeout_ms);
