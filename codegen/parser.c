@@ -459,12 +459,10 @@ parse_reserved_range(sni_idl_parser *parser, sni_ast_reserved *item)
     return true;
 }
 
+/* Appends to a list whose end is at `*end`. */
 static bool
-parse_reserved(sni_idl_parser *parser, sni_ast_reserved **list)
+parse_reserved(sni_idl_parser *parser, sni_ast_reserved ***end)
 {
-    sni_ast_reserved **tail = list;
-    while (*tail)
-        tail = &(*tail)->next;
     advance(parser);
     do {
         sni_ast_reserved *item = SNI_IDL_NEW(parser->arena, sni_ast_reserved);
@@ -475,8 +473,8 @@ parse_reserved(sni_idl_parser *parser, sni_ast_reserved **list)
         } else if (!parse_reserved_range(parser, item)) {
             return false;
         }
-        *tail = item;
-        tail = &item->next;
+        **end = item;
+        *end = &item->next;
     } while (take(parser, ","));
     return want_semicolon(parser);
 }
@@ -504,9 +502,10 @@ parse_fields(sni_idl_parser *parser, sni_ast_decl *decl)
     if (!want(parser, "{"))
         return false;
     sni_ast_field **tail = &decl->fields;
+    sni_ast_reserved **reserved_end = &decl->reserved;
     while (!at_block_end(parser, decl, open)) {
         if (at(parser, "reserved")) {
-            if (!parse_reserved(parser, &decl->reserved))
+            if (!parse_reserved(parser, &reserved_end))
                 recover(parser);
             continue;
         }
@@ -550,9 +549,10 @@ parse_enum(sni_idl_parser *parser, sni_ast_decl *decl)
     if (!want(parser, "{"))
         return false;
     sni_ast_enumerator **tail = &decl->enumerators;
+    sni_ast_reserved **reserved_end = &decl->reserved;
     while (!at_block_end(parser, decl, open)) {
         if (at(parser, "reserved") && !is(&parser->ahead, "=")) {
-            if (!parse_reserved(parser, &decl->reserved))
+            if (!parse_reserved(parser, &reserved_end))
                 recover(parser);
             continue;
         }
