@@ -37,6 +37,7 @@ main(void)
     sennit_loop *loop = NULL;
     sennit_bus *bus = NULL;
     sennit_arena *arena = NULL;
+    sennit_consumer *orders, *prices; /* live as long as the bus */
     sennit_bytes price = { NULL, 0 };
     sennit_error error = { .kind = SENNIT_KIND_NONE };
 
@@ -49,10 +50,10 @@ main(void)
     err = sennit_arena_new(&arena, NULL);
     if (err)
         goto out;
-    err = sennit_bus_consume(bus, "order.*", NULL, NULL, hear_order, NULL);
+    err = sennit_bus_consume(bus, "order.*", NULL, &orders, hear_order, NULL);
     if (err)
         goto out;
-    err = sennit_bus_consume(bus, "price", NULL, NULL, answer_price, NULL);
+    err = sennit_bus_consume(bus, "price", NULL, &prices, answer_price, NULL);
     if (err)
         goto out;
 

@@ -18,6 +18,7 @@ main(void)
 {
     sennit_loop *loop = NULL;
     sennit_bus *bus = NULL;
+    sennit_consumer *consumer;
     int heard = 0;
     sennit_err err = sennit_loop_open(&loop, NULL);
     if (err)
@@ -25,7 +26,7 @@ main(void)
     err = sennit_bus_open(&bus, loop, NULL);
     if (err)
         goto out;
-    err = sennit_bus_consume(bus, "greeting", NULL, NULL, hear, &heard);
+    err = sennit_bus_consume(bus, "greeting", NULL, &consumer, hear, &heard);
     if (err)
         goto out;
     err = sennit_bus_publish(bus, "greeting",
