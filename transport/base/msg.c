@@ -92,6 +92,20 @@ sennit_msg_copy(sennit_msg *to, const sennit_msg *from)
     *to = *from;
 }
 
+sennit_err
+sni_msg_own(sni_msg *msg)
+{
+    sennit_msg own;
+    sennit_err err;
+
+    if (msg->small_size != SNI_MSG_VIEW || msg->u.view.block != NULL)
+        return SENNIT_OK;
+    err = sennit_msg_init_copy(&own, msg->u.view.data, msg->u.view.size);
+    if (err == SENNIT_OK)
+        *msg = *sni_msg_of(&own);
+    return err;
+}
+
 void *
 sennit_msg_data(sennit_msg *msg)
 {

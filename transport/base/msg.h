@@ -12,7 +12,8 @@ typedef struct sni_msg {
         struct {
             uint8_t *data;
             size_t size;
-            sni_block *block; /* one reference is ours */
+            sni_block *block; /* one reference is ours; NULL: borrowed memory,
+                                 see sni_msg_borrow() */
         } view;
     } u;
     uint8_t small_size; /* or SNI_MSG_VIEW */
@@ -55,6 +56,23 @@ sni_msg_init_view(sni_msg *msg, uint8_t *data, size_t size, sni_block *home, boo
     msg->u.view.size = size;
     msg->u.view.block = sni_block_ref(home);
 }
+
+/* Makes `msg` a view of memory that stays only for the duration of a call: for
+ * bodies that are copied on the way down anyway. Whoever keeps a message calls
+ * sni_msg_own() first. */
+static inline void
+sni_msg_borrow(sni_msg *msg, const void *data, size_t size)
+{
+    msg->more = false;
+    msg->peer = 0;
+    msg->small_size = SNI_MSG_VIEW;
+    memcpy(&msg->u.view.data, &data, sizeof data); /* it is not written to */
+    msg->u.view.size = size;
+    msg->u.view.block = NULL;
+}
+
+/* Turns a borrowed body into one of its own. Errors: ENOMEM. */
+sennit_err sni_msg_own(sni_msg *msg);
 
 /* The counted storage of a body that is not inline, or NULL. */
 static inline sni_block *

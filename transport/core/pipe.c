@@ -182,7 +182,9 @@ push_inproc(sni_pipe *pipe, sni_msg *msg, bool more)
         pipe->sock->stats.dropped_disconnect_msgs += !more;
         return SENNIT_OK;
     }
-    err = sni_msgq_push(&mate->inq, msg, more);
+    err = sni_msg_own(msg);
+    if (err == SENNIT_OK)
+        err = sni_msgq_push(&mate->inq, msg, more);
     if (err || more)
         return err;
     pipe->sock->stats.delivered_msgs++;

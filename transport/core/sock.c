@@ -475,8 +475,13 @@ sennit_err
 sennit_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
 {
     sennit_msg msg;
-    sennit_err err = sennit_msg_init_copy(&msg, data, size);
+    sennit_err err = SENNIT_OK;
 
+    /* Bodies that will be copied into the batch need no copy before that. */
+    if (size > SENNIT_MSG_INLINE_MAX && size < SNI_COPY_MAX_BYTES)
+        sni_msg_borrow(sni_msg_of(&msg), data, size);
+    else
+        err = sennit_msg_init_copy(&msg, data, size);
     if (err == SENNIT_OK)
         err = sennit_sock_send(sock, &msg, flags);
     sennit_msg_fini(&msg);
