@@ -10,6 +10,7 @@
 /* Nesting of a header: the array, the headers map or a list in it. */
 #define HEADER_DEPTH_MAX 4u
 
+static const char bad_header[] = "a record's header must be an array of 1 to 32 elements";
 static const char bad_address[] = "a record's address is malformed";
 
 /* ---- Reading ---------------------------------------------------------- */
@@ -236,6 +237,9 @@ read_spans(sni_frame *frame, sennit_bytes *header, sennit_bytes *body, size_t *u
     if (sni_unpack_check_front(rest, HEADER_DEPTH_MAX, SENNIT_CHECK_UTF8, &size, &reason,
                                offset) != SENNIT_OK)
         return reason;
+    sennit_unpack_init(&in, rest);
+    if (sennit_unpack_peek(&in) != SENNIT_PACK_ARRAY)
+        return bad_header;
     *header = (sennit_bytes){ rest.data, size };
     *offset = size;
     if (size == rest.size)
@@ -265,8 +269,7 @@ sni_frame_read(sni_frame *frame, sni_record *out)
         sennit_unpack_init(&from.in, header);
         from.left = sennit_unpack_array(&from.in);
         if (from.in.err || from.left == 0 || from.left > SNI_HEADER_ELEMENTS_MAX)
-            return bad(frame, "a record's header must be an array of 1 to 32 elements",
-                       frame->at);
+            return bad(frame, bad_header, frame->at);
         type = uint_or(&from, UINT64_MAX, UINT64_MAX);
         if (from.in.err)
             return bad(frame, "a record's type must be an integer", frame->at);
