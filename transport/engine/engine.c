@@ -17,8 +17,12 @@
 
 #define MECHANISM "NULL"
 
-/* PONGs that may wait for a peer that sends PINGs and does not read. */
-#define PONGS_MAX_BYTES (64u * 1024u)
+/* PONGs that may wait for a peer that sends PINGs and does not read. One receive
+ * may be full of PINGs, and is answered before anything of it can be written. */
+#define PONGS_MAX_BYTES (2 * SNI_RECV_BYTES)
+
+/* Octets of a command around the longest topic: the name and its length. */
+#define SUBSCRIBE_SIZE 10u
 
 /* Bodies up to this size are copied out of a window that holds little else, so
  * that a small message kept by the application does not keep a large block. */
@@ -345,38 +349,43 @@ check_limits(sni_engine *engine, const sni_frame_head *head)
 
     if (cfg->frame_max_bytes > 0 && head->body_size > cfg->frame_max_bytes)
         return "frame larger than recv_frame_max_bytes";
-    if (head->command)
-        return head->body_size > SNI_TOPIC_MAX_BYTES + 16 ? "command too large" : NULL;
+    if (head->command && head->body_size > SNI_TOPIC_MAX_BYTES + SUBSCRIBE_SIZE)
+        return "command too large";
+    if (head->command && engine->message_parts == 0)
+        return NULL;
+    /* Commands inside a message stay in its window until it is whole. */
     if (cfg->message_max_bytes > 0 &&
         (head->body_size > cfg->message_max_bytes ||
          engine->message_bytes > cfg->message_max_bytes - head->body_size))
         return "message larger than recv_message_max_bytes";
-    if (cfg->message_max_parts > 0 && engine->message_parts >= cfg->message_max_parts)
+    if (!head->command && cfg->message_max_parts > 0 &&
+        engine->message_parts >= cfg->message_max_parts)
         return "message with more frames than recv_message_max_parts";
     return NULL;
 }
 
-static const char *
+static sennit_err
 answer_ping(sni_engine *engine, const sni_command *ping, sennit_time now)
 {
     if (control_waiting(engine) > PONGS_MAX_BYTES)
-        return "peer sends PINGs and does not read the answers";
+        return fail(engine, SENNIT_EPROTO, "peer sends PINGs and does not read the answers");
     if (ping->ttl_ds > 0)
         engine->ttl_deadline = now + (sennit_time)ping->ttl_ds * 100000000u;
-    return send_command(engine, "PONG", ping->data) == SENNIT_OK ? NULL : "out of memory";
+    return send_command(engine, "PONG", ping->data) == SENNIT_OK ? SENNIT_OK
+                                                                 : broken_no_memory(engine);
 }
 
-static const char *
+static sennit_err
 scan_command(sni_engine *engine, sennit_bytes body, sennit_time now)
 {
     sni_command command;
     const char *problem = sni_command_read(body, &command);
 
     if (problem != NULL)
-        return problem;
-    if (command.kind == SNI_COMMAND_PING)
-        return answer_ping(engine, &command, now);
-    return NULL;
+        return fail(engine, SENNIT_EPROTO, problem);
+    if (engine->message_parts > 0)
+        engine->message_bytes += body.size;
+    return command.kind == SNI_COMMAND_PING ? answer_ping(engine, &command, now) : SENNIT_OK;
 }
 
 /* Looks at the frames that have become whole. */
@@ -392,6 +401,9 @@ scan(sni_engine *engine, sennit_time now)
         const char *problem;
         sni_parse parse = sni_frame_head_read(in, &head, &used);
 
+        /* Also what came behind a PING in the same receive shows a living peer. */
+        if (in.size > 0)
+            engine->ttl_deadline = SENNIT_NEVER;
         if (parse == SNI_PARSE_MORE)
             return SENNIT_OK;
         if (parse == SNI_PARSE_BAD)
@@ -402,10 +414,11 @@ scan(sni_engine *engine, sennit_time now)
         if (in.size - used < head.body_size)
             return SENNIT_OK;
         if (head.command) {
-            problem = scan_command(engine, sni_bytes(in.data + used, (size_t)head.body_size),
-                                   now);
-            if (problem != NULL)
-                return fail(engine, SENNIT_EPROTO, problem);
+            sennit_err err = scan_command(
+                engine, sni_bytes(in.data + used, (size_t)head.body_size), now);
+
+            if (err)
+                return err;
         } else if (head.more) {
             engine->message_bytes += head.body_size;
             engine->message_parts++;
@@ -439,7 +452,6 @@ sni_engine_feed(sni_engine *engine, sennit_bytes in, sni_block *home, sennit_tim
         return engine->err;
     if (in.size == 0)
         return end_of_stream(engine);
-    engine->ttl_deadline = SENNIT_NEVER;
     if (sni_window_add(&engine->window, engine->cfg.alloc, engine->cfg.windows, in, home) !=
         SENNIT_OK)
         return broken_no_memory(engine);
