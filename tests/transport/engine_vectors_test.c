@@ -562,7 +562,6 @@ find(json_t *list, const char *name)
     return NULL;
 }
 
-
 static void
 our_ready_is_libzmqs_for_every_type(void **state)
 {

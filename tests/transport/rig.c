@@ -93,6 +93,14 @@ note_bytes(test_rig *rig, sennit_bytes bytes)
     }
 }
 
+void
+test_rig_note_frame(test_rig *rig, sennit_bytes body, bool more)
+{
+    note(rig, "MSG ");
+    note_bytes(rig, body);
+    note(rig, more ? "+; " : "; ");
+}
+
 static void
 note_event(test_rig *rig, sni_engine_event *event)
 {
@@ -104,13 +112,11 @@ note_event(test_rig *rig, sni_engine_event *event)
         note_bytes(rig, sni_engine_identity(rig->engine));
         break;
     case SNI_ENGINE_MESSAGE:
-        note(rig, "MSG ");
-        note_bytes(rig, sennit_msg_bytes(msg));
-        note(rig, sennit_msg_more(msg) ? "+" : "");
+        test_rig_note_frame(rig, sennit_msg_bytes(msg), sennit_msg_more(msg));
         assert_int_equal(sennit_msg_peer(msg), 7);
         rig->msgs_received += !sennit_msg_more(msg);
         sennit_msg_fini(msg);
-        break;
+        return;
     case SNI_ENGINE_SUBSCRIBE:
     case SNI_ENGINE_CANCEL:
         note(rig, event->kind == SNI_ENGINE_SUBSCRIBE ? "SUB " : "CANCEL ");
@@ -160,8 +166,9 @@ feed_block(test_rig *rig, sennit_bytes in)
                            : sni_block_new(&rig->alloc->allocator, in.size);
     sennit_err err;
 
+    /* The octets must not get lost: let the engine find out. */
     if (block == NULL)
-        return SENNIT_ENOMEM;
+        return sni_engine_feed(rig->engine, in, NULL, rig->now);
     memcpy(block->data, in.data, in.size);
     err = sni_engine_feed(rig->engine, sni_bytes(block->data, in.size), block, rig->now);
     sni_block_unref(block);

@@ -53,7 +53,7 @@ void test_rig_fini(test_rig *rig);
 typedef enum test_feed { TEST_FEED_COPY, TEST_FEED_BLOCK, TEST_FEED_SINK } test_feed;
 
 /* Feeds all of `in` as one receive (SINK: as few as there is room for). An empty
- * `in` is the end of the stream. Returns the engine's answer, or ENOMEM. */
+ * `in` is the end of the stream. Returns the engine's answer. */
 sennit_err test_rig_feed(test_rig *rig, sennit_bytes in, test_feed how);
 
 /* Takes all events, or everything that is to be written (at most `max` bytes of
@@ -71,6 +71,10 @@ sennit_err test_rig_send(test_rig *rig, const void *body, size_t size, bool more
 
 /* Moves what one wants to write to the other and back until both are quiet. */
 void test_rig_exchange(test_rig *a, test_rig *b, size_t piece_max, test_rng *rng);
+
+/* Notes a frame as if it had been received; works on a rig that was never opened
+ * ({ 0 }), whose `events` the caller frees. */
+void test_rig_note_frame(test_rig *rig, sennit_bytes body, bool more);
 
 /* Why it is broken, "" when it is not. */
 const char *test_rig_reason(const test_rig *rig);
