@@ -5,7 +5,7 @@ counted as dropped; and what a queue cannot hold is refused."""
 from peer import Refused, zmq
 from suite import equal, main, until
 
-BODY = bytes(1000)
+BODY = bytes(8000)
 
 
 def fill_ours(sock):
@@ -56,7 +56,7 @@ def pull_that_does_not_read(transport):
         push = bench.theirs("PUSH", sndhwm=100, sndbuf=4096)
         bench.join(transport, pull, push)
         count = fill_theirs(push.socket)
-        assert count >= 200, f"only {count} messages were taken"
+        assert count >= 100, f"only {count} messages were taken"
         for i in range(count):
             equal(pull.recv(), [b"%d" % i, BODY], "message")
         push.send([b"again"])

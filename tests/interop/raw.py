@@ -13,6 +13,7 @@ class Raw:
     def __init__(self, connection, minor):
         self.connection = connection
         self.connection.settimeout(DEADLINE)
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.connection.sendall(b"\xff" + bytes(8) + b"\x7f\x03" + bytes([minor]) +
                                 b"NULL".ljust(20, b"\0") + bytes(32))
         greeting = self._read(64)

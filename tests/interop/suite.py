@@ -110,12 +110,13 @@ def main(cases):
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True, help="folder of the built programs")
     parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--times", action="store_true", help="how long each case took")
     args = parser.parse_args()
     cases = [case for case in cases if args.only in case[0]]
     bench = Bench(args.bin)
     passed, failures = 0, 0
     for name, run in cases:
-        spoiled = True
+        spoiled, started = True, time.monotonic()
         try:
             run(bench)
             spoiled = False
@@ -124,6 +125,8 @@ def main(cases):
             failures += 1
             print(f"FAILED: {name}\n{traceback.format_exc()}", flush=True)
         bench.clean(spoiled)
+        if args.times:
+            print(f"{time.monotonic() - started:7.3f} s  {name}")
         if failures == FAILURES_MAX:
             print("giving up after", FAILURES_MAX, "failures")
             break
