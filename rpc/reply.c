@@ -324,8 +324,9 @@ sennit_reply_keep(sennit_reply reply)
     if (inbound->state == SNI_INBOUND_KEPT)
         return SENNIT_OK;
     inbound->state = SNI_INBOUND_KEPT;
-    /* Without memory for the timer the right just lives until it is used. */
-    if (inbound->deadline != SENNIT_NEVER)
+    /* A call of our own ends by its own timer. Without memory for this one the right
+     * just lives until it is used. */
+    if (inbound->conn != NULL && inbound->deadline != SENNIT_NEVER)
         (void)sni_timers_start(&reply.bus->timers, &inbound->timer, inbound->deadline,
                                kept_expired, inbound);
     return SENNIT_OK;
