@@ -5,6 +5,7 @@ The objects of layers marked pure in layers.ini may refer only to the C function
 listed there, to their own layer and to layers they may use: no clock, no socket, no
 random source can hide behind an extern declaration."""
 
+import os
 import subprocess
 
 import layers
@@ -19,7 +20,7 @@ def nm(obj, *flags):
 def layer_of_object(table, folder, obj):
     """Layer of the source in `folder` that CMake compiled into `obj`, or None."""
     _, _, source = obj.partition(".dir/")
-    return table.layer_of(f"{folder}/{source[:-len('.o')]}")
+    return table.layer_of(os.path.normpath(os.path.join(folder, source[:-len(".o")])))
 
 
 def read_objects(path, table):

@@ -156,7 +156,7 @@ class Purity(Tree):
             "layer pattern", "calls sni_e")
 
     def test_an_object_belongs_to_the_layer_of_its_source(self):
-        obj = "b/transport/CMakeFiles/sennit_transport_objects.dir/wire/frame.c.o"
+        obj = "b/transport/CMakeFiles/sennit_transport_objects.dir/./wire/frame.c.o"
         layer = purity.layer_of_object(layers.load(), "transport", obj)
         self.assertEqual(layer.name, "wire")
 
