@@ -56,13 +56,18 @@ def main(build, sanitize):
         # The prefix in a .pc file is the configured one; --define-prefix moves it.
         found = run("pkg-config finds it",
                     ["pkg-config", "--define-prefix", "--cflags", "--libs",
-                     "sennit-transport", "sennit-rpc"],
+                     "sennit-codec"],
                     {"PKG_CONFIG_PATH": pc})
         if prefix not in found:
             sys.exit(f"package: pkg-config names another prefix: {found}")
         program = os.path.join(scratch, "by-pkg-config")
+        run("sennitc generates",
+            [os.path.join(prefix, "bin", "sennitc"), "gen", "c",
+             os.path.join(CONSUMER, "greeting.snt"), "-o", scratch])
         run("a pkg-config build works",
-            [CC, *flags, os.path.join(CONSUMER, "main.c"), "-o", program, *found.split()])
+            [CC, *flags, os.path.join(CONSUMER, "main.c"),
+             os.path.join(scratch, "greeting.snt.c"), "-I", scratch, "-o", program,
+             *found.split()])
         check_run(program, libraries)
 
 

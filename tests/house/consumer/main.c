@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Uses both installed libraries once: an event from a bus to its own consumer. */
+/* Uses all that is installed once: a typed event from a bus to its own consumer. */
 #include <stdio.h>
 
-#include <sennit/rpc.h>
-#include <sennit/sennit.h>
+#include "greeting.snt.h"
 
 static void
-hear(sennit_ctx *ctx, sennit_bytes body, void *arg)
+hear(sennit_ctx *ctx, const consumer_greeting *event, void *arg)
 {
-    printf("heard: %.*s\n", (int)body.size, (const char *)body.data);
+    printf("heard: %.*s\n", (int)event->text.size, event->text.data);
     *(int *)arg += 1;
     (void)ctx;
 }
@@ -19,22 +18,19 @@ main(void)
     sennit_loop *loop = NULL;
     sennit_bus *bus = NULL;
     sennit_consumer *consumer;
+    consumer_greeting event = CONSUMER_GREETING_INIT;
     int heard = 0;
+
     sennit_err err = sennit_loop_open(&loop, NULL);
-    if (err)
-        goto out;
-    err = sennit_bus_open(&bus, loop, NULL);
-    if (err)
-        goto out;
-    err = sennit_bus_consume(bus, "greeting", NULL, &consumer, hear, &heard);
-    if (err)
-        goto out;
-    err = sennit_bus_publish(bus, "greeting",
-                             (sennit_bytes){ (const uint8_t *)"hello", 5 }, NULL, NULL);
+    if (!err)
+        err = sennit_bus_open(&bus, loop, NULL);
+    if (!err)
+        err = consumer_greeting_subscribe(bus, NULL, &consumer, hear, &heard);
+    event.text = sennit_str_of("hello");
+    if (!err)
+        err = consumer_greeting_publish(bus, &event, NULL, NULL);
     while (!err && !heard)
         err = sennit_loop_turn(loop, 1000);
-
-out:
     if (err)
         fprintf(stderr, "consumer: %s\n", sennit_err_text(err));
     sennit_bus_close(bus);
