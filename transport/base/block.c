@@ -15,7 +15,7 @@ struct sni_pool {
     unsigned keep_max;
     atomic_uint refs;
     _Atomic(sni_block *) returned;
-    sni_block *free; /* owner's */
+    sni_block *free;  /* owner's */
     atomic_uint idle; /* blocks in `free` and `returned`; may lag */
     atomic_bool closed;
 };
@@ -31,7 +31,9 @@ sni_block_new(const sennit_allocator *alloc, size_t capacity)
     if (block == NULL)
         return NULL;
     *block = (sni_block){
-        .data = (uint8_t *)(block + 1), .capacity = capacity, .alloc = alloc,
+        .data = (uint8_t *)(block + 1),
+        .capacity = capacity,
+        .alloc = alloc,
     };
     atomic_init(&block->refs, 1);
     return block;
@@ -92,9 +94,8 @@ pool_return(sni_pool *pool, sni_block *block)
         atomic_fetch_add_explicit(&pool->idle, 1, memory_order_relaxed);
         do {
             block->next_free = head;
-        } while (!atomic_compare_exchange_weak_explicit(&pool->returned, &head, block,
-                                                        memory_order_release,
-                                                        memory_order_relaxed));
+        } while (!atomic_compare_exchange_weak_explicit(
+            &pool->returned, &head, block, memory_order_release, memory_order_relaxed));
     }
     pool_unref(pool);
 }
@@ -152,7 +153,8 @@ sni_pool_take(sni_pool *pool)
     sni_block *block;
 
     if (pool->free == NULL)
-        pool->free = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
+        pool->free =
+            atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
     block = pool->free;
     if (block != NULL) {
         pool->free = block->next_free;

@@ -52,7 +52,8 @@ void sni_block_unref(sni_block *block);
 /* Recycles blocks of one size, because fresh pages cost about 3 us each here
  * (limits A) and a busy connection turns over thousands of blocks a second.
  * Returning is safe from any thread; taking belongs to the owner. */
-sni_pool *sni_pool_new(const sennit_allocator *alloc, size_t block_capacity, unsigned keep_max);
+sni_pool *sni_pool_new(const sennit_allocator *alloc, size_t block_capacity,
+                       unsigned keep_max);
 
 /* Frees what is in it; blocks still out are freed when they come home. NULL is
  * a no-op. */

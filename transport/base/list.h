@@ -13,7 +13,8 @@ typedef struct sni_link {
 } sni_link;
 
 /* The struct that embeds `link` as `member`. */
-#define SNI_OWNER_OF(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+#define SNI_OWNER_OF(link, type, member)                                                 \
+    ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
 #define SNI_CONST_OWNER_OF(link, type, member)                                           \
     ((const type *)(const void *)((const char *)(link)-offsetof(type, member)))

@@ -24,7 +24,8 @@ typedef struct sni_msg {
 #define SNI_MSG_VIEW 0xff
 
 _Static_assert(sizeof(sni_msg) == 64, "a message is one cache line");
-_Static_assert(sizeof(sennit_msg) == sizeof(sni_msg), "public and internal message agree");
+_Static_assert(sizeof(sennit_msg) == sizeof(sni_msg),
+               "public and internal message agree");
 
 static inline sni_msg *
 sni_msg_of(sennit_msg *msg)

@@ -12,10 +12,10 @@ typedef struct sni_msgq {
     sni_msg *ring;
     size_t capacity;
     size_t first;
-    size_t count;     /* frames in the ring */
-    size_t readable;  /* of these, frames of finished messages */
-    size_t msgs;      /* finished messages */
-    size_t bytes;     /* bodies of all frames in the ring */
+    size_t count;    /* frames in the ring */
+    size_t readable; /* of these, frames of finished messages */
+    size_t msgs;     /* finished messages */
+    size_t bytes;    /* bodies of all frames in the ring */
 } sni_msgq;
 
 void sni_msgq_init(sni_msgq *queue, const sennit_allocator *alloc);

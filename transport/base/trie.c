@@ -332,7 +332,8 @@ sni_trie_forget(sni_trie *trie, void *owner)
         place = child_place(parent, first);
         if (place < parent->children_count && parent->children[place]->edge[0] == first)
             place++;
-        node = place < parent->children_count ? leftmost(parent->children[place]) : parent;
+        node =
+            place < parent->children_count ? leftmost(parent->children[place]) : parent;
     }
 }
 
@@ -356,7 +357,8 @@ sni_trie_match(const sni_trie *trie, sennit_bytes subject,
         node = child_of(node, subject.data[0]);
         if (node == NULL || common_size(node, subject) < node->edge_size)
             break;
-        subject = sni_bytes(subject.data + node->edge_size, subject.size - node->edge_size);
+        subject =
+            sni_bytes(subject.data + node->edge_size, subject.size - node->edge_size);
     }
     return any;
 }
@@ -381,7 +383,8 @@ key_size(const sni_trie_node *node)
 }
 
 sennit_err
-sni_trie_each(const sni_trie *trie, sennit_err (*fn)(sennit_bytes key, void *arg), void *arg)
+sni_trie_each(const sni_trie *trie, sennit_err (*fn)(sennit_bytes key, void *arg),
+              void *arg)
 {
     uint8_t *key = NULL;
     size_t capacity = 0;

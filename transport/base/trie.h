@@ -44,7 +44,7 @@ void *sni_trie_find(const sni_trie *trie, sennit_bytes key);
 
 /* Calls `fn` with each key, in byte order, until it fails; returns its error.
  * Errors: ENOMEM besides. */
-sennit_err sni_trie_each(const sni_trie *trie, sennit_err (*fn)(sennit_bytes key, void *arg),
-                         void *arg);
+sennit_err sni_trie_each(const sni_trie *trie,
+                         sennit_err (*fn)(sennit_bytes key, void *arg), void *arg);
 
 #endif /* SENNIT_BASE_TRIE_H */

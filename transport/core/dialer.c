@@ -53,12 +53,12 @@ retry_later(sni_dialer *dialer)
     if (dialer->failures < DOUBLINGS_MAX)
         dialer->failures++;
     dialer->sock->stats.reconnects++;
-    sni_sock_event(dialer->sock, SENNIT_EVENT_RETRYING, dialer->endpoint, 0, SENNIT_OK, "",
-                   (uint32_t)(delay / 1000000u), sni_bytes(NULL, 0));
+    sni_sock_event(dialer->sock, SENNIT_EVENT_RETRYING, dialer->endpoint, 0, SENNIT_OK,
+                   "", (uint32_t)(delay / 1000000u), sni_bytes(NULL, 0));
     /* The heap keeps its capacity, so this fails only in a loop that never had as
      * many timers; without the timer the dialer would be silently dead. */
-    if (sni_timers_start(&loop->timers, &dialer->timer, sni_loop_now(loop) + delay, attempt,
-                         dialer) != SENNIT_OK)
+    if (sni_timers_start(&loop->timers, &dialer->timer, sni_loop_now(loop) + delay,
+                         attempt, dialer) != SENNIT_OK)
         sni_list_push(&loop->again_dialers, &dialer->again);
 }
 
@@ -76,8 +76,8 @@ attempt(void *arg)
             io->ops->close(io, file);
     }
     if (err) {
-        sni_sock_event(dialer->sock, SENNIT_EVENT_CONNECT_FAILED, dialer->endpoint, 0, err,
-                       sennit_err_text(err), 0, sni_bytes(NULL, 0));
+        sni_sock_event(dialer->sock, SENNIT_EVENT_CONNECT_FAILED, dialer->endpoint, 0,
+                       err, sennit_err_text(err), 0, sni_bytes(NULL, 0));
         retry_later(dialer);
     }
 }

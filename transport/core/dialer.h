@@ -14,10 +14,10 @@ typedef struct sni_dialer {
     sni_address address;
     char endpoint[SNI_ENDPOINT_TEXT_MAX];
     sni_pipe *pipe;
-    sni_session *session; /* NULL between attempts */
+    sni_session *session;      /* NULL between attempts */
     sennit_timer timer;        /* until the next attempt */
     sennit_timer linger_timer; /* after close */
-    unsigned failures; /* in a row: the next delay is doubled that often */
+    unsigned failures;         /* in a row: the next delay is doubled that often */
     bool closing;
     bool abandoned; /* closing, and what is queued no longer matters */
 } sni_dialer;

@@ -58,8 +58,8 @@ name_or_nonsense(const char *host)
     for (; *host != '\0'; host++) {
         char c = *host;
         bool legal = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                     (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_' || c == ';' ||
-                     c == ':';
+                     (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_' ||
+                     c == ';' || c == ':';
 
         if (!legal)
             return SENNIT_EINVAL;
@@ -158,8 +158,9 @@ parse_ipc(const char *text, bool listening, sni_address *out)
 sennit_err
 sni_endpoint_parse(const char *text, bool listening, sni_endpoint *out)
 {
-    static const char *const absent[] = { "udp://",  "ws://",   "wss://",  "tipc://", "pgm://",
-                                          "epgm://", "norm://", "vmci://", "vsock://" };
+    static const char *const absent[] = { "udp://",  "ws://",   "wss://",
+                                          "tipc://", "pgm://",  "epgm://",
+                                          "norm://", "vmci://", "vsock://" };
     sni_endpoint parsed = { .kind = SNI_ENDPOINT_STREAM };
     sennit_err err = SENNIT_EINVAL;
 
@@ -171,9 +172,9 @@ sni_endpoint_parse(const char *text, bool listening, sni_endpoint *out)
         const char *name = text + 9;
 
         parsed.kind = SNI_ENDPOINT_INPROC;
-        err = *name == '\0'                           ? SENNIT_EINVAL
-              : strlen(name) > SNI_INPROC_NAME_MAX    ? SENNIT_ENAMETOOLONG
-                                                      : SENNIT_OK;
+        err = *name == '\0'                        ? SENNIT_EINVAL
+              : strlen(name) > SNI_INPROC_NAME_MAX ? SENNIT_ENAMETOOLONG
+                                                   : SENNIT_OK;
         if (err == SENNIT_OK)
             memcpy(parsed.name, name, strlen(name) + 1);
     } else {

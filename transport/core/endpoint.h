@@ -4,13 +4,16 @@
 
 #include "io/address.h"
 
-typedef enum sni_endpoint_kind { SNI_ENDPOINT_STREAM, SNI_ENDPOINT_INPROC } sni_endpoint_kind;
+typedef enum sni_endpoint_kind {
+    SNI_ENDPOINT_STREAM,
+    SNI_ENDPOINT_INPROC
+} sni_endpoint_kind;
 
 #define SNI_INPROC_NAME_MAX 255u
 
 typedef struct sni_endpoint {
     sni_endpoint_kind kind;
-    sni_address address; /* STREAM */
+    sni_address address;                /* STREAM */
     char name[SNI_INPROC_NAME_MAX + 1]; /* INPROC: what follows inproc:// */
 } sni_endpoint;
 

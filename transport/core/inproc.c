@@ -250,7 +250,8 @@ sni_inproc_forget(sennit_sock *sock)
     sennit_loop *loop = sock->loop;
     sni_link *next;
 
-    for (sni_link *link = loop->inproc_names.next; link != &loop->inproc_names; link = next) {
+    for (sni_link *link = loop->inproc_names.next; link != &loop->inproc_names;
+         link = next) {
         inproc_name *entry = SNI_OWNER_OF(link, inproc_name, link);
 
         next = link->next;

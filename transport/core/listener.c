@@ -137,15 +137,15 @@ sni_listener_close(sni_listener *listener)
     if (listener->closing)
         return;
     listener->closing = true;
-    for (sni_link *link = listener->sock->sessions.next; link != &listener->sock->sessions;
-         link = link->next) {
+    for (sni_link *link = listener->sock->sessions.next;
+         link != &listener->sock->sessions; link = link->next) {
         sni_session *session = SNI_OWNER_OF(link, sni_session, link);
 
         if (session->listener == listener)
             session->listener = NULL;
     }
-    sni_sock_event(listener->sock, SENNIT_EVENT_UNBOUND, listener->endpoint, 0, SENNIT_OK, "",
-                   0, sni_bytes(NULL, 0));
+    sni_sock_event(listener->sock, SENNIT_EVENT_UNBOUND, listener->endpoint, 0, SENNIT_OK,
+                   "", 0, sni_bytes(NULL, 0));
     if (listener->accept.pending)
         loop->io->ops->cancel(loop->io, &listener->accept);
     else

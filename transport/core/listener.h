@@ -11,7 +11,7 @@ typedef struct sni_listener {
     sni_link again;
     sni_file *file;
     sni_op accept;
-    sennit_timer timer; /* after the system ran out of descriptors */
+    sennit_timer timer;                    /* after the system ran out of descriptors */
     char endpoint[SNI_ENDPOINT_TEXT_MAX];  /* as bound */
     char requested[SNI_ENDPOINT_TEXT_MAX]; /* as asked for */
     bool closing;

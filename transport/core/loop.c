@@ -9,7 +9,7 @@
 #include "core/sock.h"
 
 /* Blocks kept for reuse: enough for a busy loop, small enough to forget. */
-#define RECV_BLOCKS_KEPT 32u
+#define RECV_BLOCKS_KEPT  32u
 #define LARGE_CHUNKS_KEPT 32u
 #define SMALL_CHUNKS_KEPT 256u
 
@@ -37,10 +37,10 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
                    void *arg)
 {
     sennit_loop *loop = sni_acquire_zero(alloc, sizeof *loop);
-    sni_link *lists[] = { &loop->socks,           &loop->dirty,   &loop->again,
-                          &loop->again_listeners, &loop->ending,  &loop->again_dialers,
-                          &loop->touched,         &loop->dead_pipes,
-                          &loop->inproc_names,    &loop->inproc_waiting };
+    sni_link *lists[] = { &loop->socks,           &loop->dirty,      &loop->again,
+                          &loop->again_listeners, &loop->ending,     &loop->again_dialers,
+                          &loop->touched,         &loop->dead_pipes, &loop->inproc_names,
+                          &loop->inproc_waiting };
     sennit_err err = SENNIT_ENOMEM;
 
     if (loop == NULL)
@@ -54,8 +54,10 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     loop->recv_blocks = sni_pool_new(&loop->allocator, SNI_RECV_BYTES, RECV_BLOCKS_KEPT);
     loop->chunks.small =
         sni_pool_new(&loop->allocator, SNI_CHUNK_SMALL_BYTES, SMALL_CHUNKS_KEPT);
-    loop->chunks.large = sni_pool_new(&loop->allocator, SNI_CHUNK_BYTES, LARGE_CHUNKS_KEPT);
-    if (loop->recv_blocks == NULL || loop->chunks.small == NULL || loop->chunks.large == NULL)
+    loop->chunks.large =
+        sni_pool_new(&loop->allocator, SNI_CHUNK_BYTES, LARGE_CHUNKS_KEPT);
+    if (loop->recv_blocks == NULL || loop->chunks.small == NULL ||
+        loop->chunks.large == NULL)
         goto fail_pools;
     err = open_io(&loop->io, &loop->allocator, loop->recv_blocks, arg);
     if (err)
@@ -416,7 +418,8 @@ sennit_loop_timeout_ms(sennit_loop *loop)
     now = sni_loop_now(loop);
     if (next <= now)
         return 0;
-    return (next - now) / 1000000u > 3600000u ? 3600000 : (int)((next - now + 999999u) / 1000000u);
+    return (next - now) / 1000000u > 3600000u ? 3600000
+                                              : (int)((next - now + 999999u) / 1000000u);
 }
 
 sennit_err

@@ -29,12 +29,12 @@ struct sennit_loop {
     sni_timers timers;
 
     sni_link socks;
-    sni_link dirty;    /* sessions with gathered output */
-    sni_link again;    /* sessions that stopped with more to receive */
+    sni_link dirty;           /* sessions with gathered output */
+    sni_link again;           /* sessions that stopped with more to receive */
     sni_link again_listeners; /* listeners that stopped with more to accept */
     sni_link again_dialers;   /* dialers for which there was no timer */
-    sni_link ending;   /* sessions to be taken apart when their operations are home */
-    sni_link touched;  /* sockets whose callback may have something to do */
+    sni_link ending;  /* sessions to be taken apart when their operations are home */
+    sni_link touched; /* sockets whose callback may have something to do */
     sni_link dead_pipes;
     sni_link inproc_names;
     sni_link inproc_waiting; /* connects before the bind */
@@ -43,7 +43,7 @@ struct sennit_loop {
     sennit_time gather_ns;  /* how long after it sends are gathered */
     unsigned gathered;      /* sends since then */
 
-    unsigned depth;    /* turns inside each other */
+    unsigned depth; /* turns inside each other */
     bool stopped;
     bool socks_changed; /* a closed socket may have become free */
 

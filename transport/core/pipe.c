@@ -50,8 +50,8 @@ sni_pipe_disconnect_inproc(sni_pipe *pipe)
     pipe->sock->stats.connections--;
     memcpy(endpoint + 9, pipe->inproc_name, strlen(pipe->inproc_name) + 1);
     sni_sock_event(pipe->sock, SENNIT_EVENT_DISCONNECTED, endpoint, pipe->peer.number,
-                   SENNIT_ECONNRESET, "closed by peer",
-                   0, sennit_msg_bytes(&pipe->peer.identity));
+                   SENNIT_ECONNRESET, "closed by peer", 0,
+                   sennit_msg_bytes(&pipe->peer.identity));
 }
 
 void
@@ -251,8 +251,8 @@ pipe_fan(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg, boo
     sennit_sock *sock = SNI_OWNER_OF(pattern, sennit_sock, pattern);
     sni_encoded encoded;
 
-    if (count > 0 &&
-        sni_chunk_encode(&sock->chunk, &sock->loop->chunks, msg, more, &encoded) != SENNIT_OK) {
+    if (count > 0 && sni_chunk_encode(&sock->chunk, &sock->loop->chunks, msg, more,
+                                      &encoded) != SENNIT_OK) {
         sock->stats.dropped_memory_msgs += count;
         for (size_t i = 0; i < count; i++)
             if (sni_pipe_of(peers[i])->session != NULL)
@@ -321,7 +321,8 @@ pipe_subscribe(sni_peer *peer, bool on, sennit_bytes topic)
                                      : sni_session_subscribe(pipe->session, on, topic);
     if (pipe->mate == NULL || !pipe->mate->attached)
         return SENNIT_OK;
-    return sni_pattern_subscription(&pipe->mate->sock->pattern, &pipe->mate->peer, on, topic);
+    return sni_pattern_subscription(&pipe->mate->sock->pattern, &pipe->mate->peer, on,
+                                    topic);
 }
 
 static uint64_t

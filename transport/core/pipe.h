@@ -13,16 +13,16 @@ typedef struct sni_pipe {
     sni_peer peer; /* first, so that a policy's peer is its pipe */
     sennit_loop *loop;
     sennit_sock *sock; /* NULL: the far end of an inproc connect before the bind */
-    sni_link link; /* in the socket's pipes */
-    sni_link dead; /* in the loop's list of pipes to free */
+    sni_link link;     /* in the socket's pipes */
+    sni_link dead;     /* in the loop's list of pipes to free */
     sni_outq outq;
-    sni_msgq inq;  /* inproc, or what a connection that is gone had received */
+    sni_msgq inq; /* inproc, or what a connection that is gone had received */
     struct sni_session *session; /* stream: the connection, or NULL */
     struct sni_pipe *mate;       /* inproc: the other end, or NULL */
     char *inproc_name;           /* inproc: what follows inproc://, ours to free */
     bool inproc;
     bool inproc_connecter; /* inproc: this end called connect */
-    bool retired; /* takes no more; freed when the last message was read */
+    bool retired;          /* takes no more; freed when the last message was read */
     bool attached;
 } sni_pipe;
 

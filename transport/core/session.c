@@ -33,8 +33,8 @@ tell(sni_session *session, sennit_event_kind kind, sennit_err err, const char *r
         identity = sennit_msg_bytes(&session->pipe->peer.identity);
     if (identity.size == 0 && session->engine != NULL)
         identity = sni_engine_identity(session->engine);
-    sni_sock_event(session->sock, kind, endpoint_of(session), session->number, err, reason, 0,
-                   identity);
+    sni_sock_event(session->sock, kind, endpoint_of(session), session->number, err,
+                   reason, 0, identity);
 }
 
 /* ---- deadlines --------------------------------------------------------- */
@@ -69,8 +69,8 @@ set_deadline(sni_session *session, sennit_time at)
         return;
     session->timer_at = at;
     sni_timers_stop(&loop->timers, &session->timer);
-    if (at != SENNIT_NEVER && sni_timers_start(&loop->timers, &session->timer, at, on_deadline,
-                                               session) != SENNIT_OK)
+    if (at != SENNIT_NEVER && sni_timers_start(&loop->timers, &session->timer, at,
+                                               on_deadline, session) != SENNIT_OK)
         sni_session_end(session, SENNIT_ENOMEM, "no memory for a timer");
 }
 

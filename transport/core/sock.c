@@ -54,7 +54,8 @@ sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
     *out = sock->stats;
     out->queued_msgs = 0;
     out->queued_bytes = 0;
-    for (const sni_link *link = sock->pipes.next; link != &sock->pipes; link = link->next) {
+    for (const sni_link *link = sock->pipes.next; link != &sock->pipes;
+         link = link->next) {
         const sni_pipe *pipe = SNI_CONST_OWNER_OF(link, sni_pipe, link);
 
         out->queued_msgs += pipe->outq.msgs;
@@ -65,7 +66,8 @@ sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
 unsigned
 sennit_sock_ready(sennit_sock *sock)
 {
-    return sni_pattern_ready(&sock->pattern) | (sock->events.count > 0 ? SENNIT_EVENTS : 0);
+    return sni_pattern_ready(&sock->pattern) |
+           (sock->events.count > 0 ? SENNIT_EVENTS : 0);
 }
 
 void
@@ -168,8 +170,9 @@ sni_sock_bury(sennit_sock *sock)
 {
     sennit_loop *loop = sock->loop;
 
-    if (!sock->closed || sock->calls > 0 || !sni_list_empty(&sock->pipes) || !sni_list_empty(&sock->sessions) ||
-        !sni_list_empty(&sock->dialers) || !sni_list_empty(&sock->listeners))
+    if (!sock->closed || sock->calls > 0 || !sni_list_empty(&sock->pipes) ||
+        !sni_list_empty(&sock->sessions) || !sni_list_empty(&sock->dialers) ||
+        !sni_list_empty(&sock->listeners))
         return false;
     sni_pattern_fini(&sock->pattern);
     sni_events_fini(&sock->events);
@@ -329,7 +332,8 @@ sennit_sock_unbind(sennit_sock *sock, const char *endpoint)
     if (sni_endpoint_parse(endpoint, true, &parsed) == SENNIT_OK &&
         parsed.kind == SNI_ENDPOINT_INPROC)
         return sni_inproc_unbind(sock, parsed.name);
-    for (sni_link *link = sock->listeners.next; link != &sock->listeners; link = link->next) {
+    for (sni_link *link = sock->listeners.next; link != &sock->listeners;
+         link = link->next) {
         sni_listener *listener = SNI_OWNER_OF(link, sni_listener, link);
 
         if (listener->closing || (strcmp(listener->endpoint, endpoint) != 0 &&
@@ -407,9 +411,8 @@ wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
     sennit_err err;
 
     if (*until == 0)
-        *until = timeout_ms < 0
-                     ? SENNIT_NEVER
-                     : sni_loop_now(loop) + (sennit_time)timeout_ms * 1000000u;
+        *until = timeout_ms < 0 ? SENNIT_NEVER
+                                : sni_loop_now(loop) + (sennit_time)timeout_ms * 1000000u;
     else if (*until != SENNIT_NEVER && sni_loop_now(loop) >= *until)
         return SENNIT_EAGAIN;
     sock->calls++;

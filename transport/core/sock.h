@@ -22,7 +22,7 @@ struct sennit_sock {
     sni_link listeners;
     sni_chunk chunk; /* PUB: where publications are encoded, once */
     uint32_t next_number;
-    bool closed; /* by the application; freed when nothing of it is left */
+    bool closed;    /* by the application; freed when nothing of it is left */
     unsigned calls; /* blocking calls that wait on it */
     sennit_sock_fn *on_ready;
     void *on_ready_arg;
@@ -35,8 +35,8 @@ void sni_sock_touch(sennit_sock *sock);
 
 /* Fills in a monitor event; `number` 0: no connection yet. */
 void sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpoint,
-                    uint32_t number, sennit_err err, const char *reason, uint32_t delay_ms,
-                    sennit_bytes identity);
+                    uint32_t number, sennit_err err, const char *reason,
+                    uint32_t delay_ms, sennit_bytes identity);
 
 /* Calls the application if there is something it asked for. */
 void sni_sock_call(sennit_sock *sock);

@@ -26,7 +26,7 @@
 
 /* Bodies up to this size are copied out of a window that holds little else, so
  * that a small message kept by the application does not keep a large block. */
-#define SPARSE_BODY_MAX 4096u
+#define SPARSE_BODY_MAX   4096u
 #define SPARSE_WINDOW_MAX (16u * 1024u)
 
 typedef enum engine_state { GREETING, HANDSHAKE, TRAFFIC, BROKEN } engine_state;
@@ -55,8 +55,8 @@ struct sni_engine {
     const char *reason;
 
     sni_window window;
-    bool ready_pending; /* READY is the next event */
-    size_t unread;      /* whole messages in [parsed, scanned) */
+    bool ready_pending;     /* READY is the next event */
+    size_t unread;          /* whole messages in [parsed, scanned) */
     uint64_t message_bytes; /* of the message being scanned */
     uint32_t message_parts;
 
@@ -117,7 +117,8 @@ control_reserve(sni_engine *engine, size_t size)
     bool behind = engine->batch_control > 0 || engine->control_next.filled > 0;
     control_lane *lane = behind ? &engine->control_next : &engine->control;
 
-    if (!sni_grow(engine->cfg.alloc, &lane->data, &lane->capacity, lane->filled + size, 1))
+    if (!sni_grow(engine->cfg.alloc, &lane->data, &lane->capacity, lane->filled + size,
+                  1))
         return NULL;
     return lane->data + lane->filled;
 }
@@ -326,7 +327,8 @@ step_handshake(sni_engine *engine)
     }
     if (in.size - used < head.body_size)
         return SNI_PARSE_MORE;
-    problem = sni_command_read(sni_bytes(in.data + used, (size_t)head.body_size), &command);
+    problem =
+        sni_command_read(sni_bytes(in.data + used, (size_t)head.body_size), &command);
     if (problem == NULL && command.kind == SNI_COMMAND_READY) {
         if (accept_ready(engine, command.data) == SNI_PARSE_DONE)
             consume(engine, used + (size_t)head.body_size);
@@ -368,11 +370,13 @@ static sennit_err
 answer_ping(sni_engine *engine, const sni_command *ping, sennit_time now)
 {
     if (control_waiting(engine) > PONGS_MAX_BYTES)
-        return fail(engine, SENNIT_EPROTO, "peer sends PINGs and does not read the answers");
+        return fail(engine, SENNIT_EPROTO,
+                    "peer sends PINGs and does not read the answers");
     if (ping->ttl_ds > 0)
         engine->ttl_deadline = now + (sennit_time)ping->ttl_ds * 100000000u;
-    return send_command(engine, "PONG", ping->data) == SENNIT_OK ? SENNIT_OK
-                                                                 : broken_no_memory(engine);
+    return send_command(engine, "PONG", ping->data) == SENNIT_OK
+               ? SENNIT_OK
+               : broken_no_memory(engine);
 }
 
 static sennit_err
@@ -385,7 +389,8 @@ scan_command(sni_engine *engine, sennit_bytes body, sennit_time now)
         return fail(engine, SENNIT_EPROTO, problem);
     if (engine->message_parts > 0)
         engine->message_bytes += body.size;
-    return command.kind == SNI_COMMAND_PING ? answer_ping(engine, &command, now) : SENNIT_OK;
+    return command.kind == SNI_COMMAND_PING ? answer_ping(engine, &command, now)
+                                            : SENNIT_OK;
 }
 
 /* Looks at the frames that have become whole. */
@@ -434,8 +439,8 @@ scan(sni_engine *engine, sennit_time now)
 static sennit_err
 end_of_stream(sni_engine *engine)
 {
-    bool inside = engine->window.filled > engine->window.scanned ||
-                  engine->message_parts > 0;
+    bool inside =
+        engine->window.filled > engine->window.scanned || engine->message_parts > 0;
 
     if (engine->state != TRAFFIC)
         return fail(engine, SENNIT_ECONNRESET, "closed by peer during the handshake");
@@ -452,8 +457,8 @@ sni_engine_feed(sni_engine *engine, sennit_bytes in, sni_block *home, sennit_tim
         return engine->err;
     if (in.size == 0)
         return end_of_stream(engine);
-    if (sni_window_add(&engine->window, engine->cfg.alloc, engine->cfg.windows, in, home) !=
-        SENNIT_OK)
+    if (sni_window_add(&engine->window, engine->cfg.alloc, engine->cfg.windows, in,
+                       home) != SENNIT_OK)
         return broken_no_memory(engine);
     while (parse == SNI_PARSE_DONE) {
         switch (engine->state) {
@@ -492,14 +497,15 @@ sni_engine_sink(sni_engine *engine, sni_engine_room *room)
         if (wanted < SNI_RECV_MIN_BYTES)
             wanted = SNI_RECV_MIN_BYTES;
     }
-    if (sni_window_room(window) < wanted && sni_window_room(window) < SNI_RECV_BYTES / 2 &&
+    if (sni_window_room(window) < wanted &&
+        sni_window_room(window) < SNI_RECV_BYTES / 2 &&
         sni_window_reserve(window, engine->cfg.alloc, engine->cfg.windows, wanted) !=
             SENNIT_OK) {
         broken_no_memory(engine);
         return false;
     }
-    *room = (sni_engine_room){ window->home->data + window->filled, sni_window_room(window),
-                               window->home };
+    *room = (sni_engine_room){ window->home->data + window->filled,
+                               sni_window_room(window), window->home };
     return true;
 }
 
@@ -570,12 +576,14 @@ sni_engine_next(sni_engine *engine, sni_engine_event *event)
     }
     sni_window_release_if_empty(window);
     /* A publisher's subscriptions may stand behind the last whole message. */
-    while (engine->unread > 0 || (engine->cfg.publisher && window->parsed < window->scanned)) {
+    while (engine->unread > 0 ||
+           (engine->cfg.publisher && window->parsed < window->scanned)) {
         sni_frame_head head;
         size_t used = 0;
-        sni_parse parse = sni_frame_head_read(
-            sni_bytes(window->home->data + window->parsed, window->scanned - window->parsed),
-            &head, &used);
+        sni_parse parse =
+            sni_frame_head_read(sni_bytes(window->home->data + window->parsed,
+                                          window->scanned - window->parsed),
+                                &head, &used);
         uint8_t *body = window->home->data + window->parsed + used;
 
         SNI_ASSERT(parse == SNI_PARSE_DONE);
@@ -587,8 +595,8 @@ sni_engine_next(sni_engine *engine, sni_engine_event *event)
                 engine->unread--;
             return true;
         }
-        if (!head.command && !take_body(engine, body, (size_t)head.body_size, head.more,
-                                        &event->msg))
+        if (!head.command &&
+            !take_body(engine, body, (size_t)head.body_size, head.more, &event->msg))
             return false;
         window->parsed += used + (size_t)head.body_size;
         if (head.command)
@@ -635,13 +643,12 @@ sni_engine_output(sni_engine *engine, sennit_bytes *parts, size_t parts_max)
         count = sni_outq_parts(outq, 0, parts, 2, engine->batch_lead);
         if (parts[0].size >= engine->batch_lead)
             count = 1;
-        parts[count - 1].size =
-            engine->batch_lead - (count == 2 ? parts[0].size : 0);
+        parts[count - 1].size = engine->batch_lead - (count == 2 ? parts[0].size : 0);
     }
     parts[count++] = sni_bytes(lane->data + lane->written, engine->batch_control);
     if (outq != NULL)
-        count += sni_outq_parts(outq, engine->batch_lead, parts + count, parts_max - count,
-                                SNI_SEND_BYTES);
+        count += sni_outq_parts(outq, engine->batch_lead, parts + count,
+                                parts_max - count, SNI_SEND_BYTES);
     return count;
 }
 
@@ -687,7 +694,8 @@ sni_engine_tick(sni_engine *engine, sennit_time now)
     if (now >= engine->handshake_deadline)
         return fail(engine, SENNIT_ETIMEDOUT, "handshake not finished in time");
     if (now >= engine->ttl_deadline)
-        return fail(engine, SENNIT_ETIMEDOUT, "nothing received within the peer's PING TTL");
+        return fail(engine, SENNIT_ETIMEDOUT,
+                    "nothing received within the peer's PING TTL");
     return SENNIT_OK;
 }
 

@@ -20,12 +20,12 @@ typedef struct sni_engine sni_engine;
 
 typedef struct sni_engine_cfg {
     const sennit_allocator *alloc;
-    sni_pool *windows;       /* receive blocks of SNI_RECV_BYTES */
-    sni_outq *outq;          /* data to send; borrowed, may hold messages already;
-                                NULL: none until sni_engine_set_outq() */
+    sni_pool *windows; /* receive blocks of SNI_RECV_BYTES */
+    sni_outq *outq;    /* data to send; borrowed, may hold messages already;
+                          NULL: none until sni_engine_set_outq() */
     sennit_sock_type type;
-    sennit_bytes identity;   /* ours; borrowed until open returns */
-    bool publisher;          /* SUBSCRIBE and CANCEL are events, not noise */
+    sennit_bytes identity;         /* ours; borrowed until open returns */
+    bool publisher;                /* SUBSCRIBE and CANCEL are events, not noise */
     sennit_time handshake_timeout; /* ns from open to READY; 0: none */
     uint64_t frame_max_bytes;      /* 0: no limit, for these three */
     uint64_t message_max_bytes;

@@ -67,7 +67,8 @@ sni_chunk_encode(sni_chunk *chunk, const sni_chunk_pools *pools, const sni_msg *
 }
 
 void
-sni_outq_init(sni_outq *queue, const sennit_allocator *alloc, const sni_chunk_pools *pools)
+sni_outq_init(sni_outq *queue, const sennit_allocator *alloc,
+              const sni_chunk_pools *pools)
 {
     *queue = (sni_outq){ .alloc = alloc, .pools = pools };
 }
@@ -144,7 +145,8 @@ sni_outq_push_encoded(sni_outq *queue, const sni_encoded *encoded, bool *kept)
         size_t begin = (size_t)(encoded->body - encoded->body_block->data);
 
         last->msg_end = false;
-        last = append(queue, encoded->body_block, begin, begin + encoded->body_size, true);
+        last =
+            append(queue, encoded->body_block, begin, begin + encoded->body_size, true);
         queue->bytes += encoded->body_size;
     }
     last->msg_end = !encoded->more;

@@ -46,10 +46,10 @@ typedef struct sni_segment {
     size_t origin;    /* where it began */
     size_t begin;     /* [origin, begin) is written, [begin, end) waits */
     size_t end;
-    uint32_t msgs;    /* messages whose last byte is in it */
-    bool body;        /* the rest of a frame whose head is in the segment before */
-    bool msg_end;     /* its last byte ends a message */
-} sni_segment;        /* law: origin <= begin < end <= block's capacity */
+    uint32_t msgs; /* messages whose last byte is in it */
+    bool body;     /* the rest of a frame whose head is in the segment before */
+    bool msg_end;  /* its last byte ends a message */
+} sni_segment;     /* law: origin <= begin < end <= block's capacity */
 
 typedef struct sni_outq {
     const sennit_allocator *alloc;

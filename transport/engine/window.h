@@ -24,13 +24,14 @@ sni_window_unscanned(const sni_window *window)
 {
     if (window->home == NULL)
         return sni_bytes(NULL, 0);
-    return sni_bytes(window->home->data + window->scanned, window->filled - window->scanned);
+    return sni_bytes(window->home->data + window->scanned,
+                     window->filled - window->scanned);
 }
 
 /* Adds bytes. They are kept in place when they lie at the end of the window, or
  * when the window is empty and `home` is given; else copied. Errors: ENOMEM. */
-sennit_err sni_window_add(sni_window *window, const sennit_allocator *alloc, sni_pool *pool,
-                          sennit_bytes in, sni_block *home);
+sennit_err sni_window_add(sni_window *window, const sennit_allocator *alloc,
+                          sni_pool *pool, sennit_bytes in, sni_block *home);
 
 /* Makes room for at least `size` more bytes, moving to another block if need be
  * (views that were handed out stay valid: they hold the old one). Errors: ENOMEM. */

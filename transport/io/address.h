@@ -6,7 +6,11 @@
 
 #define SNI_IPC_PATH_MAX 107u
 
-typedef enum sni_address_kind { SNI_ADDRESS_TCP4, SNI_ADDRESS_TCP6, SNI_ADDRESS_IPC } sni_address_kind;
+typedef enum sni_address_kind {
+    SNI_ADDRESS_TCP4,
+    SNI_ADDRESS_TCP6,
+    SNI_ADDRESS_IPC
+} sni_address_kind;
 
 /* Where a stream listens or goes: resolved, so that no backend ever looks up a
  * name. */

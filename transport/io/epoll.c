@@ -36,7 +36,7 @@ struct sni_file {
     bool writable;
     bool hung_up; /* the end of the stream or an error is behind what is unread */
     bool registered;
-    bool unlink_path;   /* ipc listener: the path is ours to remove */
+    bool unlink_path; /* ipc listener: the path is ours to remove */
     struct stat path_stat;
     sni_address address;
     sni_op *in;  /* parked ACCEPT or RECV */
@@ -47,8 +47,8 @@ typedef struct epoll_io {
     sni_io io;
     int epoll_fd;
     int wake_fd;
-    sni_block *spare;    /* the next receive goes here */
-    sni_op *done_first;  /* operations to give back */
+    sni_block *spare;   /* the next receive goes here */
+    sni_op *done_first; /* operations to give back */
     sni_op **done_last;
     uint64_t random_state;
 } epoll_io;
@@ -133,8 +133,8 @@ to_os(const sni_address *address, os_address *out)
         /* An abstract name begins with a NUL and its size is the name's end. */
         memcpy(out->u.un.sun_path + (address->abstract ? 1 : 0), address->path,
                address->path_size);
-        out->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
-                                address->path_size + 1u);
+        out->size =
+            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + address->path_size + 1u);
         break;
     }
 }
@@ -236,8 +236,8 @@ learn_bound(sni_file *file, sni_address *bound)
     *bound = file->address;
     os.size = sizeof os.u;
     if (file->address.kind == SNI_ADDRESS_IPC) {
-        file->unlink_path = !file->address.abstract &&
-                            stat(file->address.path, &file->path_stat) == 0;
+        file->unlink_path =
+            !file->address.abstract && stat(file->address.path, &file->path_stat) == 0;
         return;
     }
     if (getsockname(file->fd, &os.u.any, &os.size) != 0)

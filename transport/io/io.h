@@ -19,7 +19,12 @@ typedef struct sni_io sni_io;
 typedef struct sni_file sni_file; /* a listening or connected stream */
 typedef struct sni_op sni_op;
 
-typedef enum sni_op_kind { SNI_OP_ACCEPT, SNI_OP_CONNECT, SNI_OP_RECV, SNI_OP_SEND } sni_op_kind;
+typedef enum sni_op_kind {
+    SNI_OP_ACCEPT,
+    SNI_OP_CONNECT,
+    SNI_OP_RECV,
+    SNI_OP_SEND
+} sni_op_kind;
 
 struct sni_op {
     sni_op_kind kind;
@@ -43,8 +48,8 @@ struct sni_op {
     size_t size;
     sni_file *accepted;
 
-    bool pending; /* submitted; the LOOP clears it when it handles the completion */
-    sni_op *next_;     /* backend's */
+    bool pending;  /* submitted; the LOOP clears it when it handles the completion */
+    sni_op *next_; /* backend's */
 };
 
 typedef struct sni_listen_opts {
@@ -56,8 +61,8 @@ typedef struct sni_io_ops {
 
     /* Listens on `address`; `*bound` gets the port or path in use.
      * Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, ENOENT, EMFILE, ENOMEM, EIO. */
-    sennit_err (*listen)(sni_io *io, const sni_address *address, const sni_listen_opts *opts,
-                         sni_file **out, sni_address *bound);
+    sennit_err (*listen)(sni_io *io, const sni_address *address,
+                         const sni_listen_opts *opts, sni_file **out, sni_address *bound);
 
     /* A file that a CONNECT operation will connect to `address`. Same errors. */
     sennit_err (*dial)(sni_io *io, const sni_address *address, sni_file **out);

@@ -118,7 +118,8 @@ tell_publishers(sni_pattern *pattern, bool on, sennit_bytes prefix)
 {
     sennit_err first = SENNIT_OK;
 
-    for (sni_link *link = pattern->peers.next; link != &pattern->peers; link = link->next) {
+    for (sni_link *link = pattern->peers.next; link != &pattern->peers;
+         link = link->next) {
         sni_peer *peer = SNI_OWNER_OF(link, sni_peer, all);
         sennit_err err =
             peer->connected ? pattern->port->subscribe(peer, on, prefix) : SENNIT_OK;

@@ -123,7 +123,8 @@ sni_pattern_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
 }
 
 sennit_err
-sni_pattern_subscription(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes topic)
+sni_pattern_subscription(sni_pattern *pattern, sni_peer *peer, bool on,
+                         sennit_bytes topic)
 {
     SNI_ASSERT(pattern->ops->subscription != NULL);
     return pattern->ops->subscription(pattern, peer, on, topic);
@@ -203,8 +204,7 @@ sni_pattern_ready(sni_pattern *pattern)
         if (pattern->has_held)
             ready |= SENNIT_READABLE;
     }
-    if (pattern->ops->sends &&
-        (pattern->sending || pattern->ops->can_send(pattern)))
+    if (pattern->ops->sends && (pattern->sending || pattern->ops->can_send(pattern)))
         ready |= SENNIT_WRITABLE;
     return ready;
 }
@@ -222,7 +222,8 @@ sni_balance_next(sni_pattern *pattern)
 sennit_err
 sni_balance_push(sni_pattern *pattern, sni_msg *msg, bool more)
 {
-    sni_peer *peer = pattern->writing != NULL ? pattern->writing : sni_balance_next(pattern);
+    sni_peer *peer =
+        pattern->writing != NULL ? pattern->writing : sni_balance_next(pattern);
     sennit_err err;
 
     if (peer == NULL)

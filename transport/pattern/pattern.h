@@ -18,11 +18,11 @@ typedef struct sni_peer {
     sni_link in;  /* in the fair queue while it has unread messages */
     sni_link out; /* in the load balancer while it may be written */
     sni_pattern *pattern;
-    size_t unread;     /* whole messages to pull; the pipe keeps it right */
-    bool writable;     /* below its high-water mark; the pipe keeps it right */
-    bool connected;    /* handshake done; may be false while messages queue already */
-    uint64_t stamp;    /* last publication it was matched for */
-    uint32_t number;   /* of the current connection */
+    size_t unread;       /* whole messages to pull; the pipe keeps it right */
+    bool writable;       /* below its high-water mark; the pipe keeps it right */
+    bool connected;      /* handshake done; may be false while messages queue already */
+    uint64_t stamp;      /* last publication it was matched for */
+    uint32_t number;     /* of the current connection */
     sennit_msg identity; /* ROUTER: what it is known by */
 } sni_peer;
 
@@ -103,11 +103,11 @@ struct sni_pattern {
     bool has_body;
 
     /* REQ, REP */
-    bool replying;       /* REQ: awaits a reply. REP: owes one */
-    bool prefix_sent;    /* REQ: the delimiter of this request is queued */
-    bool lost;           /* REQ: the request's connection is gone */
-    sni_peer *partner;   /* REQ: who got the request. REP: who asked */
-    sni_msg *envelope;   /* REP: frames before the delimiter, and it */
+    bool replying;     /* REQ: awaits a reply. REP: owes one */
+    bool prefix_sent;  /* REQ: the delimiter of this request is queued */
+    bool lost;         /* REQ: the request's connection is gone */
+    sni_peer *partner; /* REQ: who got the request. REP: who asked */
+    sni_msg *envelope; /* REP: frames before the delimiter, and it */
     size_t envelope_count;
     size_t envelope_capacity;
     size_t envelope_sent;

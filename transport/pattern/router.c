@@ -31,7 +31,8 @@ router_connected(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity)
 
     if (err)
         return err;
-    err = sni_trie_add(&pattern->identities, sennit_msg_bytes(&peer->identity), peer, &count);
+    err = sni_trie_add(&pattern->identities, sennit_msg_bytes(&peer->identity), peer,
+                       &count);
     if (err)
         sennit_msg_fini(&peer->identity);
     return err;
@@ -43,8 +44,8 @@ router_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
     uint32_t left;
 
     (void)queue_empty;
-    (void)sni_trie_remove(&pattern->identities, sennit_msg_bytes(&peer->identity), peer, true,
-                          &left);
+    (void)sni_trie_remove(&pattern->identities, sennit_msg_bytes(&peer->identity), peer,
+                          true, &left);
     /* The name stays for messages that are still unread; a new connection of the
      * same pipe is named anew. */
 }

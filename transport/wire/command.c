@@ -61,7 +61,8 @@ sni_command_read(sennit_bytes body, sni_command *command)
     case SNI_COMMAND_PING:
         return read_ping(data, command);
     case SNI_COMMAND_PONG:
-        return data.size > SNI_PING_CONTEXT_MAX ? "PONG with a context over 16 octets" : NULL;
+        return data.size > SNI_PING_CONTEXT_MAX ? "PONG with a context over 16 octets"
+                                                : NULL;
     case SNI_COMMAND_ERROR:
         return read_error(data, command);
     case SNI_COMMAND_UNKNOWN:

@@ -8,8 +8,8 @@
  * the caller to come back with a longer prefix. */
 typedef enum sni_parse { SNI_PARSE_DONE, SNI_PARSE_MORE, SNI_PARSE_BAD } sni_parse;
 
-#define SNI_FRAME_MORE 0x01u
-#define SNI_FRAME_LONG 0x02u
+#define SNI_FRAME_MORE    0x01u
+#define SNI_FRAME_LONG    0x02u
 #define SNI_FRAME_COMMAND 0x04u
 
 #define SNI_FRAME_HEAD_MAX 9u
@@ -64,7 +64,8 @@ sni_frame_head_read(sennit_bytes in, sni_frame_head *head, size_t *used)
 static inline size_t
 sni_frame_head_write(uint8_t *out, bool more, bool command, uint64_t body_size)
 {
-    uint8_t flags = (uint8_t)((more ? SNI_FRAME_MORE : 0) | (command ? SNI_FRAME_COMMAND : 0));
+    uint8_t flags =
+        (uint8_t)((more ? SNI_FRAME_MORE : 0) | (command ? SNI_FRAME_COMMAND : 0));
 
     if (body_size <= 255) {
         out[0] = flags;

@@ -3,8 +3,8 @@
 
 #include "base/assert.h"
 
-#define MAJOR_AT 10u
-#define MINOR_AT 11u
+#define MAJOR_AT     10u
+#define MINOR_AT     11u
 #define MECHANISM_AT 12u
 
 void
@@ -38,7 +38,8 @@ sni_greeting_read(sennit_bytes in, const char *mechanism, sni_greeting *greeting
 
     *reply_size = SNI_GREETING_SIGNATURE;
     if (in.size >= 1 && in.data[0] != 0xff)
-        return bad(greeting, "not a ZMTP 3 greeting (a ZMTP 1.0 peer, or no ZMTP at all)");
+        return bad(greeting,
+                   "not a ZMTP 3 greeting (a ZMTP 1.0 peer, or no ZMTP at all)");
     if (in.size < SNI_GREETING_SIGNATURE)
         return SNI_PARSE_MORE;
     if ((in.data[9] & 1) == 0)

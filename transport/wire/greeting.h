@@ -8,9 +8,9 @@
  * travel: a peer of an older version answers the first ten octets, so nobody may
  * send or await all 64 at once. */
 #define SNI_GREETING_SIGNATURE 10u /* FF, padding, 7F */
-#define SNI_GREETING_MAJOR 11u     /* + major version */
-#define SNI_GREETING_SIZE 64u
-#define SNI_MECHANISM_SIZE 20u
+#define SNI_GREETING_MAJOR     11u /* + major version */
+#define SNI_GREETING_SIZE      64u
+#define SNI_MECHANISM_SIZE     20u
 
 typedef struct sni_greeting {
     uint8_t minor;       /* 0: ZMTP 3.0; anything else is spoken to as 3.1 */
@@ -28,7 +28,7 @@ void sni_greeting_write(uint8_t out[SNI_GREETING_SIZE], const char *mechanism);
  *         greeting may be sent by now: 10, 11 or 64 octets.
  * BAD:    not FF first or bit 0 of octet 9 clear (ZMTP 1.0), major 0 or 1 (ZMTP
  *         2.0), another mechanism. */
-sni_parse sni_greeting_read(sennit_bytes in, const char *mechanism, sni_greeting *greeting,
-                            size_t *reply_size);
+sni_parse sni_greeting_read(sennit_bytes in, const char *mechanism,
+                            sni_greeting *greeting, size_t *reply_size);
 
 #endif /* SENNIT_WIRE_GREETING_H */

@@ -12,7 +12,8 @@ typedef struct sni_ready {
 } sni_ready;
 
 /* Largest READY we write: both properties and a full identity. */
-#define SNI_READY_MAX (SNI_FRAME_HEAD_MAX + 6u + 5u + 11u + 6u + 5u + 8u + SENNIT_IDENTITY_MAX)
+#define SNI_READY_MAX                                                                    \
+    (SNI_FRAME_HEAD_MAX + 6u + 5u + 11u + 6u + 5u + 8u + SENNIT_IDENTITY_MAX)
 
 /* Writes the command frame of a socket of this type; returns its size. */
 size_t sni_ready_write(uint8_t *out, sennit_sock_type type, sennit_bytes identity);

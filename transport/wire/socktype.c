@@ -23,8 +23,8 @@ static const socktype_row rows[] = {
 
 /* Types of libzmq that exist and are not built here yet. */
 static const char *const absent[] = {
-    "XPUB", "XSUB", "STREAM", "SERVER",  "CLIENT", "RADIO",
-    "DISH", "GATHER", "SCATTER", "DGRAM", "PEER",   "CHANNEL",
+    "XPUB", "XSUB",   "STREAM",  "SERVER", "CLIENT", "RADIO",
+    "DISH", "GATHER", "SCATTER", "DGRAM",  "PEER",   "CHANNEL",
 };
 
 #define ROWS_COUNT (sizeof rows / sizeof rows[0])

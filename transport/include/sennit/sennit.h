@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
-#define SENNIT_API __attribute__((visibility("default")))
+#define SENNIT_API        __attribute__((visibility("default")))
 #define SENNIT_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define SENNIT_API
@@ -118,7 +118,8 @@ SENNIT_API void sennit_msg_init(sennit_msg *msg);
 
 /* Makes `msg` a frame of `size` uninitialised bytes.
  * Errors: ENOMEM (msg is then empty). */
-SENNIT_API sennit_err sennit_msg_init_size(sennit_msg *msg, size_t size) SENNIT_MUST_CHECK;
+SENNIT_API sennit_err sennit_msg_init_size(sennit_msg *msg,
+                                           size_t size) SENNIT_MUST_CHECK;
 
 /* Makes `msg` a frame holding a copy of `size` bytes at `data`.
  * Errors: ENOMEM (msg is then empty). */
@@ -172,7 +173,10 @@ typedef struct sennit_loop_opts {
     const sennit_allocator *allocator; /* NULL: malloc; borrowed for the loop's life */
 } sennit_loop_opts;
 
-#define SENNIT_LOOP_OPTS_DEFAULT { SENNIT_BACKEND_AUTO, NULL }
+#define SENNIT_LOOP_OPTS_DEFAULT                                                         \
+    {                                                                                    \
+        SENNIT_BACKEND_AUTO, NULL                                                        \
+    }
 
 /* Opens a loop that the calling thread owns. `opts` may be NULL (defaults).
  * Starts no thread. Installs no signal handler; SIGPIPE is never raised.
@@ -264,20 +268,21 @@ SENNIT_API sennit_err sennit_sock_type_parse(const char *name, sennit_sock_type 
 #define SENNIT_IDENTITY_MAX 255
 
 typedef struct sennit_sock_opts {
-    int send_hwm_msgs;           /* per peer, whole messages queued; 0: no limit */
-    int recv_hwm_msgs;           /* per peer, whole messages not yet received; 0: no limit */
-    int send_timeout_ms;         /* -1: for ever, 0: as SENNIT_DONTWAIT */
-    int recv_timeout_ms;         /* -1: for ever, 0: as SENNIT_DONTWAIT */
-    int linger_ms;               /* how long close lets queued messages leave; -1: for ever */
-    int reconnect_min_ms;        /* first delay before connecting again, 1 .. */
-    int reconnect_max_ms;        /* delays double up to this, each with jitter */
-    int connect_timeout_ms;      /* 0: the operating system's own */
-    int handshake_timeout_ms;    /* from connection to READY; 0: none */
-    int backlog;                 /* listen(2) */
+    int send_hwm_msgs;      /* per peer, whole messages queued; 0: no limit */
+    int recv_hwm_msgs;      /* per peer, whole messages not yet received; 0: no limit */
+    int send_timeout_ms;    /* -1: for ever, 0: as SENNIT_DONTWAIT */
+    int recv_timeout_ms;    /* -1: for ever, 0: as SENNIT_DONTWAIT */
+    int linger_ms;          /* how long close lets queued messages leave; -1: for ever */
+    int reconnect_min_ms;   /* first delay before connecting again, 1 .. */
+    int reconnect_max_ms;   /* delays double up to this, each with jitter */
+    int connect_timeout_ms; /* 0: the operating system's own */
+    int handshake_timeout_ms;        /* from connection to READY; 0: none */
+    int backlog;                     /* listen(2) */
     uint64_t recv_frame_max_bytes;   /* larger frames close the connection; 0: no limit */
     uint64_t recv_message_max_bytes; /* all frames of a message together; 0: no limit */
     uint32_t recv_message_max_parts; /* frames of one message; 0: no limit */
-    bool router_mandatory; /* ROUTER: EHOSTUNREACH / would-block instead of a counted drop */
+    bool router_mandatory; /* ROUTER: EHOSTUNREACH / would-block instead of a counted drop
+                            */
     uint8_t identity[SENNIT_IDENTITY_MAX]; /* what a ROUTER peer will know us by */
     uint8_t identity_size;                 /* 0: none, the ROUTER makes one up */
 } sennit_sock_opts;
@@ -377,7 +382,8 @@ SENNIT_API sennit_err sennit_sock_recv(sennit_sock *sock, sennit_msg *msg,
  * copies; recv_bytes writes at most `size` bytes and tells the frame's full size
  * in `*size_out` (more than `size`: it was cut). */
 SENNIT_API sennit_err sennit_sock_send_bytes(sennit_sock *sock, const void *data,
-                                             size_t size, unsigned flags) SENNIT_MUST_CHECK;
+                                             size_t size,
+                                             unsigned flags) SENNIT_MUST_CHECK;
 SENNIT_API sennit_err sennit_sock_recv_bytes(sennit_sock *sock, void *data, size_t size,
                                              size_t *size_out,
                                              unsigned flags) SENNIT_MUST_CHECK;
@@ -408,11 +414,11 @@ SENNIT_API sennit_loop *sennit_sock_get_loop(const sennit_sock *sock);
 /* ---- Observing -------------------------------------------------------- */
 
 typedef enum sennit_event_kind {
-    SENNIT_EVENT_LISTENING = 1,     /* bind succeeded */
-    SENNIT_EVENT_CONNECTED = 2,     /* transport connected, handshake begins */
-    SENNIT_EVENT_ACCEPTED = 3,      /* transport accepted, handshake begins */
-    SENNIT_EVENT_READY = 4,         /* handshake done: peer and identity are set */
-    SENNIT_EVENT_DISCONNECTED = 5,  /* a connection that was READY ended: err, reason */
+    SENNIT_EVENT_LISTENING = 1,    /* bind succeeded */
+    SENNIT_EVENT_CONNECTED = 2,    /* transport connected, handshake begins */
+    SENNIT_EVENT_ACCEPTED = 3,     /* transport accepted, handshake begins */
+    SENNIT_EVENT_READY = 4,        /* handshake done: peer and identity are set */
+    SENNIT_EVENT_DISCONNECTED = 5, /* a connection that was READY ended: err, reason */
     SENNIT_EVENT_HANDSHAKE_FAILED = 6, /* it ended before READY: err, reason */
     SENNIT_EVENT_CONNECT_FAILED = 7,   /* err, reason */
     SENNIT_EVENT_RETRYING = 8,         /* delay_ms until the next connect */
@@ -422,13 +428,13 @@ typedef enum sennit_event_kind {
 
 typedef struct sennit_event {
     sennit_event_kind kind;
-    sennit_err err;      /* why, or OK */
-    sennit_time at;      /* loop clock */
-    uint32_t peer;       /* connection number, unique in this socket; 0: none yet */
-    uint32_t delay_ms;   /* RETRYING, ACCEPT_FAILED */
-    uint64_t lost;       /* events dropped just before this one because nobody read */
-    const char *reason;  /* static text, never NULL ("" when there is nothing to say) */
-    char endpoint[112];  /* the bind or connect it belongs to; long ones are cut */
+    sennit_err err;     /* why, or OK */
+    sennit_time at;     /* loop clock */
+    uint32_t peer;      /* connection number, unique in this socket; 0: none yet */
+    uint32_t delay_ms;  /* RETRYING, ACCEPT_FAILED */
+    uint64_t lost;      /* events dropped just before this one because nobody read */
+    const char *reason; /* static text, never NULL ("" when there is nothing to say) */
+    char endpoint[112]; /* the bind or connect it belongs to; long ones are cut */
     uint8_t identity[SENNIT_IDENTITY_MAX]; /* READY, DISCONNECTED: as a ROUTER sees it */
     uint8_t identity_size;
 } sennit_event;
@@ -444,15 +450,15 @@ SENNIT_API const char *sennit_event_name(sennit_event_kind kind);
 /* Totals since open. A message handed to send is delivered to the kernel or the
  * inproc peer, or still queued, or in exactly one `dropped_` counter. */
 typedef struct sennit_sock_stats {
-    uint64_t sent_msgs;         /* accepted by send, whole messages */
-    uint64_t received_msgs;     /* handed out by recv, whole messages */
-    uint64_t sent_bytes;        /* accepted bodies */
-    uint64_t received_bytes;    /* handed-out bodies */
-    uint64_t delivered_msgs;    /* copies that reached the kernel or an inproc peer */
-    uint64_t queued_msgs;       /* copies waiting now */
-    uint64_t queued_bytes;      /* bytes waiting now, frame heads included */
-    uint64_t dropped_no_peer_msgs;    /* PUB without match, ROUTER without such peer */
-    uint64_t dropped_hwm_msgs;        /* PUB, ROUTER: that peer's queue was full */
+    uint64_t sent_msgs;            /* accepted by send, whole messages */
+    uint64_t received_msgs;        /* handed out by recv, whole messages */
+    uint64_t sent_bytes;           /* accepted bodies */
+    uint64_t received_bytes;       /* handed-out bodies */
+    uint64_t delivered_msgs;       /* copies that reached the kernel or an inproc peer */
+    uint64_t queued_msgs;          /* copies waiting now */
+    uint64_t queued_bytes;         /* bytes waiting now, frame heads included */
+    uint64_t dropped_no_peer_msgs; /* PUB without match, ROUTER without such peer */
+    uint64_t dropped_hwm_msgs;     /* PUB, ROUTER: that peer's queue was full */
     uint64_t dropped_disconnect_msgs; /* queued for a connection that is gone */
     uint64_t dropped_memory_msgs;     /* no memory to hold a copy */
     uint64_t dropped_malformed_msgs;  /* received, but no valid envelope */
@@ -460,7 +466,7 @@ typedef struct sennit_sock_stats {
     uint64_t connections;             /* READY connections now */
     uint64_t subscriptions;           /* PUB: (peer, topic) pairs; SUB: prefixes */
     uint64_t handshakes_failed;
-    uint64_t reconnects;              /* connects begun after a loss or failure */
+    uint64_t reconnects; /* connects begun after a loss or failure */
 } sennit_sock_stats;
 
 SENNIT_API void sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out);
