@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""test_strict.py SENNITC INCLUDE...: what sennitc writes compiles without a word under
+strict warnings, as C99, C11, C17 and GNU C and as C++17 and C++20, with every compiler
+found here; each header stands alone and may be included twice; nothing but names with
+the schema's prefix is defined."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef",
+            "-Wcast-qual", "-Wwrite-strings", "-Wfloat-conversion", "-Werror"]
+C_WARNINGS = ["-Wstrict-prototypes", "-Wmissing-prototypes"]
+C_STANDARDS = ["c99", "c11", "c17", "gnu11"]
+CXX_STANDARDS = ["c++17", "c++20"]
+
+
+def schemas():
+    good = os.path.join(HERE, "good")
+    examples = os.path.join(ROOT, "idl", "examples")
+    found = [os.path.join(folder, name) for folder in (good, examples)
+             for name in sorted(os.listdir(folder)) if name.endswith(".snt")]
+    found += [os.path.join(ROOT, "examples", "hello", "greeter.snt"),
+              os.path.join(ROOT, "examples", "pkglog", "pkglog.snt")]
+    return [path for path in found if os.path.exists(path)]
+
+
+def compilers():
+    """(program, language) of each compiler there is. One of each language must be."""
+    wanted = [(os.environ.get("CC", "cc"), "c"), (os.environ.get("CXX", "c++"), "c++"),
+              ("gcc", "c"), ("clang", "c"), ("g++", "c++"), ("clang++", "c++")]
+    found = {}
+    for program, language in wanted:
+        path = shutil.which(program)
+        if path:
+            found[(os.path.realpath(path), language)] = (path, language)
+    return list(found.values())
+
+
+class Strict(unittest.TestCase):
+    sennitc = ""
+    includes = []
+
+    def setUp(self):
+        # pylint: disable=consider-using-with
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def generate(self, schema):
+        done = subprocess.run([self.sennitc, "gen", "c", schema, "-o", self.folder.name],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return os.path.join(self.folder.name, os.path.basename(schema))
+
+    def compile(self, program, language, standard, text, output=None):
+        command = [program, "-x", language, f"-std={standard}", *WARNINGS,
+                   *(C_WARNINGS if language == "c" else []), "-I", self.folder.name]
+        for folder in self.includes:
+            command += ["-I", folder]
+        command += ["-c", "-o", output, "-"] if output else ["-fsyntax-only", "-"]
+        done = subprocess.run(command, input=text, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""),
+                         f"{program} -std={standard}")
+
+    def check(self, schema):
+        base = self.generate(schema)
+        name = os.path.basename(base)
+        with open(base + ".c", encoding="utf-8") as file:
+            source = file.read()
+        twice = f'#include "{name}.h"\n#include "{name}.h"\nextern int used;\n'
+        for program, language in compilers():
+            for standard in C_STANDARDS if language == "c" else CXX_STANDARDS:
+                with self.subTest(program=program, standard=standard):
+                    self.compile(program, language, standard, source)
+                    self.compile(program, language, standard, twice)
+
+    def test_there_is_a_compiler_for_each_language(self):
+        self.assertEqual({language for _, language in compilers()}, {"c", "c++"})
+
+    def test_all_defined_names_have_the_prefix(self):
+        for schema, prefix in (("kinds", "k"), ("names", "test_names_2_http_server"),
+                               ("evolve_old", "old")):
+            base = self.generate(os.path.join(HERE, "good", schema + ".snt"))
+            with open(base + ".c", encoding="utf-8") as file:
+                source = file.read()
+            compiler = os.environ.get("CC", "cc")
+            self.compile(compiler, "c", "c11", source, base + ".o")
+            out = subprocess.run(["nm", "--defined-only", "--extern-only", base + ".o"],
+                                 capture_output=True, text=True, check=True).stdout
+            names = [line.split()[-1] for line in out.splitlines()]
+            self.assertTrue(names)
+            self.assertEqual([n for n in names if not n.startswith(prefix + "_")], [])
+            with open(base + ".h", encoding="utf-8") as file:
+                macros = re.findall(r"^#define (\w+)", file.read(), re.M)
+            self.assertEqual([m for m in macros
+                              if not m.startswith(prefix.upper() + "_")], [])
+
+    def test_a_struct_of_ten_fields_stays_small(self):
+        fields = "".join(f"{i} field_{i}: {t}; " for i, t in enumerate(
+            ["str", "u32", "i64", "f64", "[u8]", "bytes?", "time", "str?", "bool",
+             "[str]"], 1))
+        schema = os.path.join(self.folder.name, "ten.snt")
+        with open(schema, "w", encoding="utf-8") as file:
+            file.write("edition 1; namespace ten; struct Ten { " + fields + "}")
+        base = self.generate(schema)
+        command = [os.environ.get("CC", "cc"), "-std=c11", "-Os", "-c", base + ".c", "-o",
+                   base + ".o", "-I", self.folder.name]
+        for folder in self.includes:
+            command += ["-I", folder]
+        subprocess.run(command, check=True)
+        out = subprocess.run(["size", base + ".o"], capture_output=True, text=True,
+                             check=True).stdout.splitlines()[1].split()
+        # text + data + bss: the bound that codegen/README.md states.
+        self.assertLess(sum(int(n) for n in out[:3]), 1536)
+
+
+def add_schema(path):
+    name = os.path.basename(path)[:-len(".snt")]
+    setattr(Strict, f"test_{name}_compiles_without_a_word", lambda self: self.check(path))
+
+
+if __name__ == "__main__":
+    Strict.sennitc = os.path.abspath(sys.argv[1])
+    Strict.includes = sys.argv[2:]
+    for each in schemas():
+        add_schema(each)
+    unittest.main(argv=sys.argv[:1])
