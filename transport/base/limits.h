@@ -73,6 +73,9 @@
 /* Sends that follow a flush within this time are gathered. */
 #define SNI_GATHER_NS (20u * 1000u)
 
+/* The longest that a burst is gathered before it is flushed. */
+#define SNI_GATHER_MAX_NS (160u * 1000u)
+
 /* Unread monitor events kept per socket; the oldest are dropped and counted. */
 #define SNI_EVENTS_MAX 64u
 

@@ -177,12 +177,14 @@ flush_dirty(sennit_loop *loop)
     return any;
 }
 
-/* The clock is asked for the first message after a flush and for every 16th. A flush
- * to many subscribers takes long; gathering for as long as it took keeps it to half
- * of the time, however many there are. */
+/* The clock is asked for the first message after a flush and for every 16th. While a
+ * burst goes on, each gathering is twice as long as the one before, up to a bound:
+ * a lone message waits for nothing, and a long burst costs few system calls however
+ * many peers share it. */
 void
 sni_loop_sent(sennit_loop *loop)
 {
+    bool first = loop->gathered == 0;
     sennit_time now;
 
     if (loop->depth > 0 || sni_list_empty(&loop->dirty) || (loop->gathered++ & 15) != 0)
@@ -192,9 +194,9 @@ sni_loop_sent(sennit_loop *loop)
         return;
     (void)flush_dirty(loop);
     loop->flushed_at = sni_loop_now(loop);
-    loop->gather_ns = loop->flushed_at - now;
-    if (loop->gather_ns < SNI_GATHER_NS)
-        loop->gather_ns = SNI_GATHER_NS;
+    loop->gather_ns = first ? SNI_GATHER_NS : 2 * loop->gather_ns;
+    if (loop->gather_ns > SNI_GATHER_MAX_NS)
+        loop->gather_ns = SNI_GATHER_MAX_NS;
 }
 
 /* Moves a list's links to another head, so that what is added meanwhile waits for

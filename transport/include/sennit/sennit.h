@@ -13,9 +13,10 @@
  * Progress: an owned loop moves only while its thread is inside the library:
  * a blocking send or receive, sennit_loop_turn(), sennit_loop_run() or
  * sennit_loop_close(). A send that finds its connection idle goes to the
- * kernel at once; sends that follow within 20 us are gathered, and leave with
- * the next call into the library or when the batch is full, whichever is
- * first. Call sennit_sock_flush() before leaving the library for long. */
+ * kernel at once; sends that follow closely are gathered (20 us at first, up to
+ * 160 us while a burst goes on) and leave with a later send, the next other call
+ * into the library or when the batch is full, whichever is first. Call
+ * sennit_sock_flush() before leaving the library for long. */
 
 #include <stdbool.h>
 #include <stddef.h>
