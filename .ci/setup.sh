@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Sourced by tests/run and examples/run: what both need of a fresh Debian 12.
+# Sourced by tests/run, examples/run and examples/pkglog/run: how they speak, and what
+# they need of a fresh Debian 12.
 
 # What a compiler run needs, whatever is built.
 BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libmsgpack-dev libjansson-dev)
@@ -7,7 +8,7 @@ BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libmsgpack-dev libjan
 say() { printf '==> %s\n' "$*"; }
 
 die() {
-    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    printf '%s: %s\n' "$0" "$*" >&2
     exit 1
 }
 
