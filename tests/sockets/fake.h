@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_TEST_FAKE_H
+#define SENNIT_TEST_FAKE_H
+
+#include "sennit_test.h"
+
+#include "fail_alloc.h"
+#include "pattern/pattern.h"
+
+/* A policy over peers that are only text: what they are sent is written down, what
+ * they "sent" is scripted. Messages are written as frames joined by '|'; in what was
+ * pushed each whole message ends with ';', so "a|b;c;" is two messages and "a|" the
+ * beginning of one. */
+#define FAKE_PEERS_MAX  8
+#define FAKE_FRAMES_MAX 256
+
+typedef struct fake_frame {
+    char text[200];
+    bool more;
+} fake_frame;
+
+typedef struct fake_peer {
+    sni_peer peer; /* first */
+    fake_frame in[FAKE_FRAMES_MAX];
+    size_t in_first;
+    size_t in_count;
+    size_t hwm; /* whole messages until it is not writable; 0: no limit */
+    size_t queued;
+    char out[8192];
+    char told[512]; /* subscriptions: "+a-b" */
+} fake_peer;
+
+typedef struct fake {
+    sni_pattern pattern;
+    sennit_sock_stats stats;
+    test_alloc alloc;
+    fake_peer peers[FAKE_PEERS_MAX];
+    uint64_t random;         /* what the port's random gives */
+    unsigned pushes_failing; /* the next so many pushes find no memory */
+    unsigned pushes_before;  /* ... after so many that do */
+    unsigned pulls_failing;  /* the same for pulls */
+    unsigned pulls_before;
+    unsigned tells_failing; /* and for subscribe */
+    char received[4096];
+} fake;
+
+void fake_open(fake *f, sennit_sock_type type, bool mandatory);
+
+/* Detaches every peer and checks that nothing is left live. */
+void fake_close(fake *f);
+
+/* Peer `i` is attached, and connected under `identity` ("": none). */
+sni_peer *fake_join(fake *f, int i, const char *identity);
+void fake_leave(fake *f, int i);
+
+/* The peer "sent" whole messages: "a|b;c". */
+void fake_offer(fake *f, int i, const char *messages);
+
+/* The peer took `count` messages off its queue. */
+void fake_drain(fake *f, int i, size_t count);
+
+/* Sends one frame, or the frames of one message. */
+sennit_err fake_send_frame(fake *f, const char *text, bool more);
+void fake_send(fake *f, const char *message);
+
+/* Receives one whole message as text, valid until the next call. "EAGAIN" and other
+ * errors come back as their names. */
+const char *fake_recv(fake *f);
+
+const char *fake_out(fake *f, int i);
+
+#endif /* SENNIT_TEST_FAKE_H */
