@@ -143,7 +143,13 @@ sni_pattern_subscribe(sni_pattern *pattern, bool on, sennit_bytes prefix)
     pattern->stats->subscriptions = pattern->topics.keys;
     if (err || count != (on ? 1 : 0))
         return err;
-    return tell_publishers(pattern, on, prefix);
+    err = tell_publishers(pattern, on, prefix);
+    /* A publisher that could not be told to stop is filtered here. */
+    if (err == SENNIT_OK || !on)
+        return SENNIT_OK;
+    (void)sni_trie_remove(&pattern->topics, prefix, pattern, false, &count);
+    pattern->stats->subscriptions = pattern->topics.keys;
+    return err;
 }
 
 /* Publishers may send more than was asked for: filter again (RFC 29). */
@@ -161,7 +167,9 @@ sub_fetch(sni_pattern *pattern, sni_msg *msg)
             return err;
         pattern->stats->dropped_filtered_msgs++;
         sennit_msg_fini(sni_msg_public(msg));
-        sni_fair_skip(pattern);
+        err = sni_fair_skip(pattern);
+        if (err)
+            return err;
     }
 }
 

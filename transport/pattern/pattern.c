@@ -83,8 +83,10 @@ sni_pattern_detach(sni_pattern *pattern, sni_peer *peer)
     sni_pattern_retire(peer);
     sni_link_remove(&peer->all);
     sni_link_remove(&peer->in);
-    if (pattern->reading == peer)
+    if (pattern->reading == peer) {
         pattern->reading = NULL;
+        pattern->skipping = false;
+    }
     peer->pattern = NULL;
 }
 
@@ -153,6 +155,8 @@ sni_pattern_send(sni_pattern *pattern, sni_msg *msg, bool more)
         return SENNIT_ENOTSUP;
     if (pattern->swallow) {
         sni_swallow(pattern, msg, more);
+        if (!more && pattern->ops->swallowed != NULL)
+            pattern->ops->swallowed(pattern);
         err = SENNIT_OK;
     } else {
         err = pattern->ops->send(pattern, msg, more);
@@ -160,6 +164,14 @@ sni_pattern_send(sni_pattern *pattern, sni_msg *msg, bool more)
     if (err == SENNIT_OK)
         pattern->sending = more;
     return err;
+}
+
+static sennit_err
+fetch(sni_pattern *pattern, sni_msg *msg)
+{
+    sennit_err err = pattern->skipping ? sni_fair_skip(pattern) : SENNIT_OK;
+
+    return err ? err : pattern->ops->fetch(pattern, msg);
 }
 
 sennit_err
@@ -174,7 +186,7 @@ sni_pattern_recv(sni_pattern *pattern, sni_msg *msg)
         sennit_msg_init(sni_msg_public(&pattern->held));
         pattern->has_held = false;
     } else {
-        err = pattern->ops->fetch(pattern, msg);
+        err = fetch(pattern, msg);
         if (err)
             return err;
     }
@@ -191,9 +203,12 @@ sni_pattern_ready(sni_pattern *pattern)
     if (pattern->ops->receives) {
         /* What is readable may be filtered out or malformed: look, and keep it. */
         if (!pattern->has_held) {
-            sennit_err err = pattern->ops->fetch(pattern, &pattern->held);
+            sennit_err err = fetch(pattern, &pattern->held);
 
             pattern->has_held = err == SENNIT_OK;
+            /* There is something; the next receive tries again. */
+            if (err == SENNIT_ENOMEM)
+                ready |= SENNIT_READABLE;
             if (err == SENNIT_ECONNRESET) {
                 /* A REQ's lost request: still to be told, by the next receive. */
                 pattern->lost = true;
@@ -271,20 +286,23 @@ sni_fair_pull(sni_pattern *pattern, sni_msg *msg, sni_peer **from)
     return SENNIT_OK;
 }
 
-void
+sennit_err
 sni_fair_skip(sni_pattern *pattern)
 {
     sni_peer *from;
     sni_msg msg;
 
     while (pattern->reading != NULL) {
+        sennit_err err;
+
         sennit_msg_init(sni_msg_public(&msg));
-        /* No memory for a body that is thrown away: it is met again later, as the
-         * tail of a message, and dropped for having no valid head. */
-        if (sni_fair_pull(pattern, &msg, &from) != SENNIT_OK)
-            return;
+        err = sni_fair_pull(pattern, &msg, &from);
+        pattern->skipping = err != SENNIT_OK;
+        if (err)
+            return err;
         sennit_msg_fini(sni_msg_public(&msg));
     }
+    return SENNIT_OK;
 }
 
 void

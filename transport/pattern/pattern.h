@@ -75,6 +75,9 @@ typedef struct sni_pattern_ops {
 
     /* Whether a first frame could be sent now. */
     bool (*can_send)(sni_pattern *pattern);
+
+    /* The last frame of a message that goes nowhere was taken. */
+    void (*swallowed)(sni_pattern *pattern);
 } sni_pattern_ops;
 
 struct sni_pattern {
@@ -92,6 +95,7 @@ struct sni_pattern {
     sni_peer *writing; /* in the middle of a message to this peer */
     bool sending;      /* in the middle of a message, to whomever */
     bool swallow;      /* the rest of the message being sent goes nowhere */
+    bool skipping;     /* the rest of the message being read is to be thrown away */
 
     sni_msg held; /* fetched to know that something is readable */
     bool has_held;
@@ -181,8 +185,9 @@ sni_peer *sni_balance_next(sni_pattern *pattern);
  * sent it. Errors: EAGAIN, ENOMEM. */
 sennit_err sni_fair_pull(sni_pattern *pattern, sni_msg *msg, sni_peer **from);
 
-/* Throws away the rest of the message being read. */
-void sni_fair_skip(sni_pattern *pattern);
+/* Throws away the rest of the message being read. Errors: ENOMEM; what is left is
+ * thrown away before the next fetch. */
+sennit_err sni_fair_skip(sni_pattern *pattern);
 
 /* Takes the rest of a message that goes nowhere. */
 void sni_swallow(sni_pattern *pattern, sni_msg *msg, bool more);

@@ -9,6 +9,35 @@
 
 /* ---- REQ --------------------------------------------------------------- */
 
+/* What came before a request answers something else. Only what is there now: a peer
+ * that never stops must not keep us from sending. */
+static sennit_err
+drop_stale_replies(sni_pattern *pattern)
+{
+    size_t left = 0;
+
+    for (sni_link *link = pattern->readable.next; link != &pattern->readable;
+         link = link->next)
+        left += SNI_OWNER_OF(link, sni_peer, in)->unread;
+    for (; left > 0; left--) {
+        sni_peer *from;
+        sni_msg msg;
+        sennit_err err = pattern->skipping ? sni_fair_skip(pattern) : SENNIT_OK;
+
+        sennit_msg_init(sni_msg_public(&msg));
+        if (err == SENNIT_OK)
+            err = sni_fair_pull(pattern, &msg, &from);
+        if (err)
+            return err == SENNIT_EAGAIN ? SENNIT_OK : err;
+        pattern->stats->dropped_filtered_msgs++;
+        sennit_msg_fini(sni_msg_public(&msg));
+        err = sni_fair_skip(pattern);
+        if (err)
+            return err;
+    }
+    return SENNIT_OK;
+}
+
 static sennit_err
 req_send(sni_pattern *pattern, sni_msg *msg, bool more)
 {
@@ -18,6 +47,10 @@ req_send(sni_pattern *pattern, sni_msg *msg, bool more)
     if (pattern->replying)
         return SENNIT_ESTATE;
     if (!pattern->prefix_sent) {
+        err = drop_stale_replies(pattern);
+        if (err)
+            return err;
+        pattern->lost = false;
         pattern->partner = sni_balance_next(pattern);
         sennit_msg_init(sni_msg_public(&delimiter));
         err = sni_balance_push(pattern, &delimiter, true);
@@ -30,8 +63,16 @@ req_send(sni_pattern *pattern, sni_msg *msg, bool more)
         return err;
     pattern->prefix_sent = false;
     pattern->replying = true;
-    pattern->lost = false;
     return SENNIT_OK;
+}
+
+/* Its peer went while it was being sent. */
+static void
+req_swallowed(sni_pattern *pattern)
+{
+    pattern->prefix_sent = false;
+    pattern->replying = true;
+    pattern->lost = true;
 }
 
 static bool
@@ -68,7 +109,9 @@ req_fetch(sni_pattern *pattern, sni_msg *msg)
         else
             pattern->stats->dropped_filtered_msgs++;
         sennit_msg_fini(sni_msg_public(msg));
-        sni_fair_skip(pattern);
+        err = sni_fair_skip(pattern);
+        if (err)
+            return err;
     }
 }
 
@@ -82,7 +125,8 @@ req_took(sni_pattern *pattern, bool more)
 static void
 req_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
 {
-    if (pattern->replying && pattern->partner == peer && queue_empty)
+    if ((pattern->replying || pattern->prefix_sent) && pattern->partner == peer &&
+        queue_empty)
         pattern->lost = true;
 }
 
@@ -107,6 +151,7 @@ const sni_pattern_ops sni_pattern_req = {
     .can_send = req_can_send,
     .fetch = req_fetch,
     .took = req_took,
+    .swallowed = req_swallowed,
 };
 
 /* ---- REP --------------------------------------------------------------- */
@@ -129,6 +174,13 @@ keep_envelope_frame(sni_pattern *pattern, sni_msg *msg)
     pattern->envelope[pattern->envelope_count++] = *msg;
     sennit_msg_init(sni_msg_public(msg));
     return SENNIT_OK;
+}
+
+static bool
+envelope_whole(const sni_pattern *pattern)
+{
+    return pattern->envelope_count > 0 &&
+           sni_msg_size_of(&pattern->envelope[pattern->envelope_count - 1]) == 0;
 }
 
 /* Reads up to and including the delimiter. DONE: the body follows. EAGAIN: no
@@ -155,7 +207,7 @@ read_envelope(sni_pattern *pattern, sni_msg *msg)
         if (err) {
             pattern->stats->dropped_memory_msgs++;
             sennit_msg_fini(sni_msg_public(msg));
-            sni_fair_skip(pattern);
+            (void)sni_fair_skip(pattern);
             forget_envelope(pattern);
             return err;
         }
@@ -172,8 +224,9 @@ rep_fetch(sni_pattern *pattern, sni_msg *msg)
 
     if (pattern->replying)
         return SENNIT_ESTATE;
-    if (pattern->reading == NULL) {
+    if (pattern->reading == NULL)
         forget_envelope(pattern);
+    if (!envelope_whole(pattern)) {
         err = read_envelope(pattern, msg);
         if (err)
             return err;
@@ -228,11 +281,15 @@ rep_can_send(sni_pattern *pattern)
 static void
 rep_detach(sni_pattern *pattern, sni_peer *peer)
 {
-    if (pattern->partner != peer)
-        return;
-    pattern->partner = NULL;
-    if (pattern->writing == peer)
-        pattern->replying = false;
+    if (pattern->partner == peer)
+        pattern->partner = NULL;
+}
+
+/* The asker went while it was being answered. */
+static void
+rep_swallowed(sni_pattern *pattern)
+{
+    pattern->replying = false;
 }
 
 /* The request came over a connection that is gone: an answer on the next one
@@ -254,4 +311,5 @@ const sni_pattern_ops sni_pattern_rep = {
     .can_send = rep_can_send,
     .fetch = rep_fetch,
     .took = rep_took,
+    .swallowed = rep_swallowed,
 };

@@ -79,9 +79,12 @@ router_send(sni_pattern *pattern, sni_msg *msg, bool more)
     if (pattern->writing == NULL)
         return address(pattern, msg, more);
     err = pattern->port->push(pattern->writing, msg, more);
-    if (err == SENNIT_OK && !more)
-        pattern->writing = NULL;
-    return err;
+    if (err || more)
+        return err;
+    if (!pattern->writing->writable)
+        sni_link_remove(&pattern->writing->out);
+    pattern->writing = NULL;
+    return SENNIT_OK;
 }
 
 static bool
