@@ -47,7 +47,7 @@ typedef struct stats {
     sennit_err err; /* a change could not be counted: figures would be wrong */
 } stats;
 
-static volatile sig_atomic_t asked_to_end;
+static volatile sig_atomic_t asked_to_end; /* a signal handler can reach nothing else */
 
 static void
 on_signal(int number)
