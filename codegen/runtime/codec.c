@@ -300,8 +300,8 @@ get_big_endian(const uint8_t *in, size_t size)
     return number;
 }
 
-static void
-pack_time(sennit_buf *out, int64_t ns)
+void
+sennit_codec_pack_time(sennit_buf *out, int64_t ns)
 {
     uint8_t body[12];
     uint32_t rest;
@@ -341,6 +341,21 @@ parse_time(sennit_bytes body, int8_t type, int64_t *out)
     return join_time(seconds, (int64_t)rest, out)
                ? NULL
                : "a timestamp outside the years 1677 to 2262";
+}
+
+int64_t
+sennit_codec_unpack_time(sennit_unpack *in)
+{
+    const uint8_t *at = in->at;
+    int64_t ns = 0;
+    int8_t type = 0;
+    sennit_bytes body = sennit_unpack_ext(in, &type);
+    const char *wrong = in->err ? NULL : parse_time(body, type, &ns);
+    if (wrong) {
+        in->at = at; /* so that the failure names the value's own offset */
+        sennit_unpack_fail(in, SENNIT_EPROTO, wrong);
+    }
+    return ns;
 }
 
 /* ---- Size ------------------------------------------------------------- */
@@ -527,7 +542,7 @@ encode_value(sni_encode *encode, const sennit_codec_field *field, const void *at
         sennit_pack_bin(out, *(const sennit_bytes *)at);
         break;
     case SENNIT_CODEC_TIME:
-        pack_time(out, *(const int64_t *)at);
+        sennit_codec_pack_time(out, *(const int64_t *)at);
         break;
     case SENNIT_CODEC_STRUCT:
         return encode_struct(encode, field->type, at, depth);
@@ -697,18 +712,6 @@ decode_bytes(sni_decode *decode, sennit_bytes *out)
 }
 
 static bool
-decode_time(sni_decode *decode, int64_t *out)
-{
-    size_t offset = offset_now(decode);
-    int8_t type = 0;
-    sennit_bytes body = sennit_unpack_ext(&decode->in, &type);
-    if (!is_well(decode))
-        return false;
-    const char *wrong = parse_time(body, type, out);
-    return wrong ? fail(decode, SENNIT_EPROTO, wrong, offset) : true;
-}
-
-static bool
 decode_value(sni_decode *decode, const sennit_codec_field *field, void *at)
 {
     sennit_unpack *in = &decode->in;
@@ -748,7 +751,8 @@ decode_value(sni_decode *decode, const sennit_codec_field *field, void *at)
     case SENNIT_CODEC_BYTES:
         return decode_bytes(decode, at);
     case SENNIT_CODEC_TIME:
-        return decode_time(decode, at);
+        *(int64_t *)at = sennit_codec_unpack_time(in);
+        break;
     case SENNIT_CODEC_STRUCT:
         return decode_struct(decode, field->type, at);
     default:

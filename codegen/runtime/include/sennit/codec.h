@@ -117,6 +117,11 @@ SENNIT_API bool sennit_codec_equal(const sennit_codec *codec, const void *a,
 SENNIT_API void sennit_codec_print(const sennit_codec *codec, const void *value,
                                    sennit_buf *out);
 
+/* A time on the wire: nanoseconds since 1970 as msgpack's timestamp extension, in
+ * its shortest form. Reading gives 0 after a failure, as the functions of pack.h. */
+SENNIT_API void sennit_codec_pack_time(sennit_buf *out, int64_t ns);
+SENNIT_API int64_t sennit_codec_unpack_time(sennit_unpack *in);
+
 /* ---- Calls ------------------------------------------------------------ */
 
 /* The functions of rpc.h with encoding before and decoding after. `in` and `out`
