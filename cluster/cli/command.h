@@ -19,5 +19,6 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_cat;
+extern const cli_command cli_call;
 
 #endif /* SENNIT_CLI_COMMAND_H */

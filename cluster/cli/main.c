@@ -8,7 +8,7 @@
 #include "command.h"
 #include "usage.h"
 
-static const cli_command *const commands[] = { &cli_cat };
+static const cli_command *const commands[] = { &cli_cat, &cli_call };
 
 #define COMMANDS_COUNT (sizeof commands / sizeof *commands)
 
