@@ -192,6 +192,7 @@ struct sni_linked {
     sennit_sock *sock; /* NULL: waiting until open_at, or idle */
     sni_conn *conn;    /* NULL: not connected */
     sennit_time open_at;
+    sennit_time check_at; /* whether it is up */
     sennit_time up_at;
     uint32_t losses; /* in a row */
     bool self;       /* it leads back to this bus */

@@ -50,6 +50,9 @@
  * which doubles with each loss and starts over once the link has been up for: */
 #define SNI_LINK_STABLE_NS (UINT64_C(5) * 1000u * 1000u * 1000u)
 
+/* A link that is connected and not up after this is connected anew. */
+#define SNI_LINK_CHECK_NS (UINT64_C(2) * 1000u * 1000u * 1000u)
+
 /* First bytes of the body shown in a dead letter. */
 #define SNI_DEAD_HEAD_BYTES 64u
 

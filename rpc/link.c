@@ -36,6 +36,7 @@ link_open(sni_linked *linked)
         return err;
     }
     linked->sock = sock;
+    linked->check_at = sennit_loop_now(bus->loop) + SNI_LINK_CHECK_NS;
     sni_link_watch(linked);
     return SENNIT_OK;
 }
@@ -77,6 +78,26 @@ close_sock(sni_linked *linked)
     sennit_sock_close(sock);
 }
 
+/* A link that is not up in time is looked after: its news may have found no memory,
+ * or what listens there does not speak our language. While the socket is still
+ * trying to connect it is left alone. */
+static void
+check_link(sni_linked *linked, sennit_time now)
+{
+    sennit_sock_stats stats;
+
+    linked->check_at = now + SNI_LINK_CHECK_NS;
+    if (linked->conn != NULL && linked->conn->state == SNI_CONN_UP)
+        return;
+    sennit_sock_get_stats(linked->sock, &stats);
+    if (stats.connections == 0)
+        return;
+    if (linked->conn != NULL)
+        sni_conn_doom(linked->conn, "no HELLO came");
+    else
+        sni_link_lost(linked);
+}
+
 void
 sni_link_lost(sni_linked *linked)
 {
@@ -105,6 +126,7 @@ link_connected(sni_linked *linked, uint32_t number)
     }
     linked->conn = conn;
     linked->up_at = sennit_loop_now(linked->bus->loop);
+    linked->check_at = linked->up_at + SNI_LINK_CHECK_NS;
     err = sni_peer_greet(conn);
     if (err)
         sni_conn_doom(conn, "no memory for a HELLO");
@@ -227,7 +249,16 @@ sni_links_tend(sennit_bus *bus, sennit_time now)
         }
         if (linked->self && linked->sock != NULL && linked->conn == NULL)
             close_sock(linked);
-        if (linked->sock != NULL || linked->self)
+        if (linked->sock != NULL && now >= linked->check_at)
+            check_link(linked, now);
+        if (linked->self)
+            continue;
+        if (linked->sock != NULL &&
+            (linked->conn == NULL || linked->conn->state != SNI_CONN_UP)) {
+            next = linked->check_at < next ? linked->check_at : next;
+            continue;
+        }
+        if (linked->sock != NULL)
             continue;
         if (now >= linked->open_at && link_open(linked) != SENNIT_OK)
             linked->open_at = next_open(linked, now);

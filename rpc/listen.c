@@ -120,6 +120,24 @@ swallow_rest(sennit_sock *sock, sennit_msg *frame)
     }
 }
 
+/* There is no memory to know this peer: it is to greet again (a guest's own time
+ * ends what it asked). Needs no memory itself, as these are short. */
+static void
+ask_who(sennit_bus *bus, const sennit_msg *identity)
+{
+    static const uint8_t who[] = { 0x91, SNI_RECORD_WHO, 0xc4, 0x00 };
+    sennit_msg copy;
+
+    if (bus->half_open)
+        return;
+    sennit_msg_init(&copy);
+    sennit_msg_copy(&copy, identity);
+    if (sennit_sock_send(bus->router, &copy, SENNIT_MORE | SENNIT_DONTWAIT) == SENNIT_OK)
+        bus->half_open = sennit_sock_send_bytes(bus->router, who, sizeof who,
+                                                SENNIT_DONTWAIT) == SENNIT_ENOMEM;
+    sennit_msg_fini(&copy);
+}
+
 /* Returns false once there is nothing more to read. */
 static bool
 router_read(sennit_bus *bus, sennit_msg *identity, sennit_msg *frame)
@@ -136,8 +154,10 @@ router_read(sennit_bus *bus, sennit_msg *identity, sennit_msg *frame)
     if (more)
         swallow_rest(sock, frame);
     conn = accepted_get(bus, identity);
+    if (conn == NULL)
+        ask_who(bus, identity);
     if (conn == NULL || sni_link_linked(&conn->doomed))
-        return true; /* no memory: a gap, for those who number their frames */
+        return true;
     if (more)
         sni_peer_protocol(conn, "attachments (further frames) are not built yet");
     else

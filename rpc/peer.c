@@ -432,6 +432,17 @@ meet_self(sni_conn *conn, const sni_hello *hello)
     sni_conn_doom(conn, "the link leads back to this bus");
 }
 
+/* Without memory to know the peer: it is to greet again. */
+static void
+give_up(sni_conn *conn)
+{
+    sni_link_remove(&conn->doomed); /* or it could not be told */
+    if (conn->linked == NULL)
+        ask_who(conn, no_memory);
+    else
+        sni_conn_doom(conn, no_memory);
+}
+
 static void
 handle_hello(sni_conn *conn, const sni_hello *hello)
 {
@@ -460,15 +471,17 @@ handle_hello(sni_conn *conn, const sni_hello *hello)
         conn->frame_max = hello->max_frame;
     sennit_unpack_init(&in, hello->consumed);
     if ((hello->consumed.size > 0 && announced_add_all(conn, &in)) ||
-        node_join(conn, hello)) {
-        sni_conn_doom(conn, no_memory);
+        node_join(conn, hello) || sni_link_linked(&conn->doomed)) {
+        give_up(conn);
         return;
     }
     conn->state = SNI_CONN_UP;
     if (conn->linked == NULL) {
         conn->numbered = true;
-        if (sni_peer_greet(conn))
-            sni_conn_doom(conn, "no memory for a HELLO");
+        if (sni_peer_greet(conn)) {
+            give_up(conn);
+            return;
+        }
     }
     sni_bus_tell(bus, SENNIT_PEER_UP, conn, hello, "");
 }

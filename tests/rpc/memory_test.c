@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Every allocation fails once: each request that was accepted still has exactly one
+ * outcome, a refusal says ENOMEM, and nothing is left live. */
+#include "sennit_test.h"
+
+#include "fail_alloc.h"
+#include "rig.h"
+
+/* Long enough for everything that can still happen, short enough to wait it out
+ * when the one frame that was to end it found no memory. */
+#define CALL_MS 25
+
+static void
+check_outcome(const outcome *out, bool accepted)
+{
+    assert_int_equal(out->count, accepted ? 1 : 0);
+    if (out->count == 1 && !out->ok)
+        assert_true(out->error.message[0] != '\0');
+}
+
+static bool
+request(sennit_bus *bus, const char *address, outcome *out)
+{
+    sennit_call_opts opts = { .timeout_ms = CALL_MS };
+    sennit_err err;
+
+    memset(out, 0, sizeof *out);
+    err = sennit_bus_request(bus, address, rig_bytes("some words"), &opts, NULL,
+                             outcome_keep, out);
+    if (err)
+        assert_int_equal(err, SENNIT_ENOMEM);
+    return err == SENNIT_OK;
+}
+
+/* Turns until all accepted calls have ended; their timeouts see to that. */
+static void
+finish_calls(sennit_loop *loop, sennit_bus *bus)
+{
+    sennit_time deadline = sennit_loop_now(loop) + UINT64_C(5000000000);
+
+    while (rig_stats(bus).calls_pending > 0) {
+        if (sennit_loop_now(loop) > deadline)
+            fail_msg("a call has no outcome");
+        (void)sennit_loop_turn(loop, 10);
+    }
+}
+
+static void
+fail_in_words(sennit_ctx *ctx, sennit_bytes body, void *arg)
+{
+    (void)body;
+    (void)arg;
+    (void)sennit_reply_error(sennit_ctx_reply(ctx), 3, 7, rig_bytes("\xa3why"), "so");
+}
+
+static void
+consume(sennit_bus *bus, const char *address, sennit_consumer_fn *fn, test_worker *arg)
+{
+    sennit_consumer *consumer;
+    sennit_err err = sennit_bus_consume(bus, address, NULL, &consumer, fn, arg);
+
+    if (err)
+        assert_int_equal(err, SENNIT_ENOMEM);
+}
+
+static void
+use_one_bus(test_alloc *alloc, void *arg)
+{
+    sennit_loop_opts opts = { SENNIT_BACKEND_AUTO, &alloc->allocator };
+    test_worker echo = { .task = WORKER_ECHO };
+    test_worker keep = { .task = WORKER_KEEP };
+    outcome out[3];
+    bool accepted[3];
+    sennit_loop *loop;
+    sennit_bus *bus;
+
+    (void)arg;
+    if (sennit_loop_open(&loop, &opts) != SENNIT_OK)
+        return;
+    if (sennit_bus_open(&bus, loop, NULL) == SENNIT_OK) {
+        consume(bus, "an.address.of.more.than.forty.eight.bytes.for.the.echo", worker_run,
+                &echo);
+        consume(bus, "keep", worker_run, &keep);
+        consume(bus, "fail", fail_in_words, NULL);
+        accepted[0] = request(
+            bus, "an.address.of.more.than.forty.eight.bytes.for.the.echo", &out[0]);
+        accepted[1] = request(bus, "keep", &out[1]);
+        accepted[2] = request(bus, "fail", &out[2]);
+        (void)sennit_bus_publish(bus, "keep", rig_bytes("x"), NULL, NULL);
+        finish_calls(loop, bus);
+        for (int i = 0; i < 3; i++)
+            check_outcome(&out[i], accepted[i]);
+        sennit_bus_close(bus);
+    }
+    sennit_loop_close(loop);
+}
+
+static void
+R1_every_call_within_a_bus_has_one_outcome_whatever_allocation_fails(void **state)
+{
+    (void)state;
+    assert_true(test_alloc_every_failure(use_one_bus, NULL) > 20);
+}
+
+static void
+use_a_link(test_alloc *alloc, void *arg)
+{
+    sennit_loop_opts loop_opts = { SENNIT_BACKEND_AUTO, &alloc->allocator };
+    sennit_bus_opts opts = SENNIT_BUS_OPTS_DEFAULT;
+    const char *endpoint = arg;
+    test_worker echo = { .task = WORKER_ECHO };
+    test_worker keep = { .task = WORKER_KEEP };
+    outcome out[4];
+    bool accepted[4];
+    sennit_loop *loop;
+    sennit_bus *server = NULL;
+    sennit_bus *client = NULL;
+
+    opts.reconnect_min_ms = 1;
+    opts.reconnect_max_ms = 2;
+    if (sennit_loop_open(&loop, &loop_opts) != SENNIT_OK)
+        return;
+    if (sennit_bus_open(&server, loop, &opts) || sennit_bus_open(&client, loop, &opts) ||
+        sennit_bus_listen(server, endpoint) ||
+        sennit_bus_link(client, sennit_bus_endpoint(server)))
+        goto close;
+    consume(server, "echo", worker_run, &echo);
+    consume(server, "keep", worker_run, &keep);
+    consume(server, "fail", fail_in_words, NULL);
+    assert_int_equal(sennit_bus_wait_ready(client, 10000), SENNIT_OK);
+    assert_int_equal(sennit_bus_wait_ready(server, 10000), SENNIT_OK);
+    accepted[0] = request(client, "echo", &out[0]);
+    accepted[1] = request(client, "keep", &out[1]);
+    accepted[2] = request(client, "fail", &out[2]);
+    accepted[3] = request(client, "nobody", &out[3]);
+    (void)sennit_bus_publish(client, "echo", rig_bytes("x"), NULL, NULL);
+    finish_calls(loop, client);
+    for (int i = 0; i < 4; i++)
+        check_outcome(&out[i], accepted[i]);
+    /* What failed once has healed: the link is up again and serves. */
+    assert_int_equal(sennit_bus_wait_ready(client, 10000), SENNIT_OK);
+    if (rig_stats(server).consumers == 3) {
+        accepted[0] = request(client, "echo", &out[0]);
+        finish_calls(loop, client);
+        check_outcome(&out[0], accepted[0]);
+        if (accepted[0] && alloc->failed == 0)
+            assert_true(out[0].ok);
+    }
+close:
+    sennit_bus_close(client);
+    sennit_bus_close(server);
+    sennit_loop_close(loop);
+}
+
+static void
+R1_every_call_over_a_link_has_one_outcome_whatever_allocation_fails(void **state)
+{
+    assert_true(test_alloc_every_failure(use_a_link, *state) > 60);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(
+        R1_every_call_within_a_bus_has_one_outcome_whatever_allocation_fails),
+    cmocka_unit_test_prestate(
+        R1_every_call_over_a_link_has_one_outcome_whatever_allocation_fails,
+        (void *)(uintptr_t) "inproc://node"),
+    cmocka_unit_test_prestate(
+        R1_every_call_over_a_link_has_one_outcome_whatever_allocation_fails,
+        (void *)(uintptr_t) "tcp://127.0.0.1:0"),
+};
+
+SENNIT_TEST_MAIN(tests)
