@@ -494,9 +494,14 @@ sni_engine_sink(sni_engine *engine, sni_engine_room *room)
         size_t earned = SNI_RECV_BYTES + SNI_RECV_GROWTH * in.size;
 
         wanted = missing < earned ? (size_t)missing : earned;
-        if (wanted < SNI_RECV_MIN_BYTES)
+        /* The last octets of a frame whose block is as large as the frame. */
+        if (missing > sni_window_room(window) && wanted < SNI_RECV_MIN_BYTES)
             wanted = SNI_RECV_MIN_BYTES;
     }
+    /* Frames that wait for the rest of their message move along: by doubling, so
+     * that each octet moves a few times and not once per receive. */
+    if (wanted > sni_window_room(window) && wanted < window->scanned - window->parsed)
+        wanted = window->scanned - window->parsed;
     if (sni_window_room(window) < wanted &&
         sni_window_room(window) < SNI_RECV_BYTES / 2 &&
         sni_window_reserve(window, engine->cfg.alloc, engine->cfg.windows, wanted) !=

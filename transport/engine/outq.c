@@ -151,7 +151,11 @@ sni_outq_push_encoded(sni_outq *queue, const sni_encoded *encoded, bool *kept)
     }
     last->msg_end = !encoded->more;
     queue->open = encoded->more;
+    queue->open_bytes += encoded->end - encoded->begin;
+    if (encoded->body_block != NULL)
+        queue->open_bytes += encoded->body_size;
     if (!encoded->more) {
+        queue->open_bytes = 0;
         last->msgs++;
         queue->msgs++;
     }
@@ -167,6 +171,33 @@ sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept)
     if (err)
         return err;
     return sni_outq_push_encoded(queue, &encoded, kept);
+}
+
+bool
+sni_outq_abandon(sni_outq *queue, bool more)
+{
+    size_t left = queue->open_bytes;
+
+    queue->swallow = more;
+    queue->open = more;
+    queue->open_bytes = 0;
+    if (left > queue->bytes)
+        return false;
+    queue->bytes -= left;
+    while (left > 0) {
+        sni_segment *last = segment_at(queue, queue->count - 1);
+        size_t size = last->end - last->begin;
+
+        if (size > left) {
+            last->end -= left;
+            last->msg_end = true;
+            break;
+        }
+        left -= size;
+        sni_block_unref(last->block);
+        queue->count--;
+    }
+    return true;
 }
 
 size_t
@@ -208,21 +239,19 @@ size_t
 sni_outq_to_boundary(const sni_outq *queue)
 {
     const sni_segment *front;
-    size_t at;
+    sni_frame_head head;
+    size_t used;
 
     if (queue->count == 0)
         return 0;
     front = segment_at(queue, 0);
     if (front->body)
         return front->end - front->begin;
-    for (at = front->origin; at < front->begin;) {
-        sni_frame_head head;
-        size_t used = frame_at(front, at, &head);
-
-        at += used + (size_t)head.body_size;
-    }
+    if (front->begin == front->origin)
+        return 0;
+    used = frame_at(front, front->origin, &head);
     /* Past the segment's end lies the body that the next segment holds. */
-    return at - front->begin;
+    return front->origin + used + (size_t)head.body_size - front->begin;
 }
 
 static void
@@ -249,6 +278,29 @@ release_if_empty(sni_outq *queue)
     sni_chunk_fini(&queue->chunk);
 }
 
+/* Moves the origin of a partly written segment to the last frame boundary that
+ * was written; returns how many messages ended on the way. Each frame is passed
+ * once, and only where a write stopped inside a chunk. */
+static size_t
+advance_origin(sni_outq *queue, sni_segment *front)
+{
+    size_t ended = 0;
+
+    while (!front->body && front->origin < front->begin) {
+        sni_frame_head head;
+        size_t size = frame_at(front, front->origin, &head) + (size_t)head.body_size;
+
+        if (size > front->begin - front->origin)
+            break;
+        front->origin += size;
+        queue->front_inside = head.more;
+        ended += !head.more;
+    }
+    front->msgs -= (uint32_t)ended;
+    queue->msgs -= ended;
+    return ended;
+}
+
 size_t
 sni_outq_wrote(sni_outq *queue, size_t size)
 {
@@ -262,6 +314,7 @@ sni_outq_wrote(sni_outq *queue, size_t size)
         if (size < waiting) {
             front->begin += size;
             queue->bytes -= size;
+            ended += advance_origin(queue, front);
             break;
         }
         size -= waiting;
@@ -270,29 +323,6 @@ sni_outq_wrote(sni_outq *queue, size_t size)
     }
     release_if_empty(queue);
     return ended;
-}
-
-/* Messages that end in the written part of a partly written segment: they are
- * still in its count, but they are delivered. */
-static uint32_t
-msgs_before(const sni_segment *segment, size_t limit, size_t *boundary, bool *inside)
-{
-    uint32_t msgs = 0;
-    size_t at = segment->origin;
-
-    *boundary = at;
-    while (at < limit && !segment->body) {
-        sni_frame_head head;
-        size_t used = frame_at(segment, at, &head);
-
-        at += used + (size_t)head.body_size;
-        if (!head.more && at <= limit) {
-            msgs++;
-            *boundary = at;
-        }
-        *inside = head.more || at > limit;
-    }
-    return msgs;
 }
 
 /* Cuts the front segment down to [at, end), a message boundary. */
@@ -347,29 +377,14 @@ drop_front_message(sni_outq *queue, size_t at)
 size_t
 sni_outq_restart(sni_outq *queue)
 {
+    const sni_segment *front = queue->count == 0 ? NULL : segment_at(queue, 0);
     bool inside = queue->front_inside;
-    size_t dropped = 0;
 
-    if (queue->count > 0) {
-        sni_segment *front = segment_at(queue, 0);
-        size_t boundary = front->origin;
-        uint32_t gone = msgs_before(front, front->begin, &boundary, &inside);
-
-        if (front->body)
-            inside = true;
-        front->msgs -= gone;
-        queue->msgs -= gone;
-        if (inside) {
-            drop_front_message(queue, front->body ? front->begin : boundary);
-            dropped = 1;
-        } else if (front->begin > front->origin) {
-            cut_front(queue, front->begin, 0);
-        }
-    } else if (inside) {
-        queue->front_inside = false;
-        queue->swallow = queue->open;
-        dropped = 1;
-    }
+    if (front != NULL && (front->body || front->begin > front->origin))
+        inside = true;
+    if (!inside)
+        return 0;
+    drop_front_message(queue, front == NULL ? 0 : front->origin);
     release_if_empty(queue);
-    return dropped;
+    return 1;
 }

@@ -43,10 +43,10 @@ void sni_chunk_fini(sni_chunk *chunk);
 
 typedef struct sni_segment {
     sni_block *block; /* one reference */
-    size_t origin;    /* where it began */
+    size_t origin;    /* the frame boundary at or before begin */
     size_t begin;     /* [origin, begin) is written, [begin, end) waits */
     size_t end;
-    uint32_t msgs; /* messages whose last byte is in it */
+    uint32_t msgs; /* messages whose last byte is in [begin, end) */
     bool body;     /* the rest of a frame whose head is in the segment before */
     bool msg_end;  /* its last byte ends a message */
 } sni_segment;     /* law: origin <= begin < end <= block's capacity */
@@ -61,7 +61,8 @@ typedef struct sni_outq {
     sni_chunk chunk;
     size_t bytes;      /* waiting, heads included */
     size_t msgs;       /* finished messages waiting */
-    bool front_inside; /* the first segment begins inside a message */
+    bool front_inside; /* the first segment's origin lies inside a message */
+    size_t open_bytes; /* appended of the newest message while it is not finished */
     bool open;         /* the newest message is not finished */
     bool swallow;      /* the rest of the newest message is to be dropped */
 } sni_outq;
@@ -76,6 +77,11 @@ void sni_outq_fini(sni_outq *queue);
  * Errors: ENOMEM (the queue is as before). */
 sennit_err sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept);
 sennit_err sni_outq_push_encoded(sni_outq *queue, const sni_encoded *encoded, bool *kept);
+
+/* There is no memory for a frame of the newest message: takes back its frames and
+ * drops those still to come (`more`: there are some). False when it is partly written, so
+ * that only the end of the connection can drop it. */
+bool sni_outq_abandon(sni_outq *queue, bool more);
 
 /* Views of what waits, from the front, `skip` bytes left out; at most `parts_max`
  * of them, and no more than `bytes_max` bytes beyond the first view. */
