@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/limits.h"
 #include "rig.h"
 #include "wire/command.h"
@@ -20,13 +21,14 @@ static uint8_t body[1024 * 1024];
 typedef struct wire {
     uint8_t *data;
     size_t size;
+    size_t capacity;
 } wire;
 
 static void
 wire_add(wire *w, const void *data, size_t size)
 {
-    w->data = realloc(w->data, w->size + size + 1);
-    assert_non_null(w->data);
+    if (!sni_grow(&sni_alloc_default, &w->data, &w->capacity, w->size + size + 1, 1))
+        fail_msg("the test itself is out of memory");
     if (size > 0)
         memcpy(w->data + w->size, data, size);
     w->size += size;
@@ -81,7 +83,7 @@ static void
 open_traffic_with(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts,
                   sennit_sock_type peer, uint8_t minor)
 {
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
 
     open_rig(rig, alloc, opts);
     wire_handshake(&w, peer, minor);
@@ -153,7 +155,7 @@ nothing_is_sent_before_the_peers_ready(void **state)
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_DEALER);
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
     size_t handshake;
 
     (void)state;
@@ -182,7 +184,7 @@ static void
 the_handshake_must_be_done_in_time(void **state)
 {
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_DEALER);
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
 
     (void)state;
     opts.handshake_timeout = 250 * MS;
@@ -321,7 +323,7 @@ messages_wait_in_the_window_until_they_are_asked_for(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
@@ -390,7 +392,7 @@ check_limit(void **state)
 {
     const struct limit_row *row = *state;
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_PULL);
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
 
     opts.frame_max_bytes = row->frame_max;
     opts.message_max_bytes = row->message_max;
@@ -449,6 +451,57 @@ a_hostile_length_costs_what_was_received(void **state)
     }
 }
 
+/* Each time a window moves, what is in it is copied: that must happen seldom
+ * however small the pieces, or a dripping peer costs quadratic time. */
+static void
+check_moves(const char *what, const wire *w, size_t piece, uint64_t moves_max)
+{
+    test_alloc alloc;
+    test_rig rig;
+    test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_PULL);
+    uint64_t before;
+
+    opts.message_max_parts = 0;
+    open_traffic_with(&rig, &alloc, &opts, SENNIT_PUSH, 1);
+    before = alloc.requests;
+    for (size_t at = 0; at < w->size; at += piece) {
+        size_t size = w->size - at < piece ? w->size - at : piece;
+
+        assert_int_equal(
+            test_rig_feed(&rig, sni_bytes(w->data + at, size), TEST_FEED_SINK),
+            SENNIT_OK);
+    }
+    if (alloc.requests - before > moves_max)
+        fail_msg("%s, %zu octets at a time: %llu blocks for %zu octets", what, piece,
+                 (unsigned long long)(alloc.requests - before), w->size);
+    close_rig(&rig, &alloc);
+}
+
+static void
+a_window_moves_seldom_however_its_message_drips(void **state)
+{
+    static const size_t frames[] = { 20, 3000, 70000 };
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        wire w = { NULL, 0, 0 };
+
+        while (w.size < 2 * sizeof body)
+            wire_frame(&w, body, frames[i], true);
+        check_moves("many frames", &w, 100, 30);
+        check_moves("many frames", &w, 5000, 30);
+        free(w.data);
+    }
+    {
+        wire w = { NULL, 0, 0 };
+
+        wire_frame(&w, body, sizeof body, false);
+        check_moves("one frame", &w, 100, 10);
+        check_moves("one frame", &w, 5000, 10);
+        free(w.data);
+    }
+}
+
 /* PINGs between the frames of one message lie in its window; a peer that never
  * finishes the message must not fill our memory with them. */
 static void
@@ -457,7 +510,7 @@ commands_inside_a_message_count_towards_its_size(void **state)
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_PULL);
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
     size_t idle;
 
     (void)state;
@@ -488,7 +541,7 @@ endless_commands_between_messages_are_forgotten(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
     size_t idle;
 
     (void)state;
@@ -514,7 +567,7 @@ a_peer_that_pings_and_never_reads_is_closed(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
@@ -534,7 +587,7 @@ one_receive_full_of_pings_is_answered(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
@@ -596,8 +649,8 @@ a_pong_goes_between_frames_wherever_the_send_has_stopped(void **state)
     for (size_t written = 0; written <= total; written++) {
         test_alloc alloc;
         test_rig rig;
-        wire w = { NULL, 0 };
-        wire ping = { NULL, 0 };
+        wire w = { NULL, 0, 0 };
+        wire ping = { NULL, 0, 0 };
 
         if (written > 200 && written + 200 < total && written % 211 != 0)
             continue;
@@ -634,7 +687,7 @@ what_is_added_while_a_batch_is_being_sent_does_not_move_it(void **state)
         test_alloc alloc;
         test_rig rig;
         test_rig peer = { 0 };
-        wire ping = { NULL, 0 };
+        wire ping = { NULL, 0, 0 };
         unsigned pings = 0;
         unsigned pongs = 0;
         size_t at = 0;
@@ -715,7 +768,7 @@ a_ping_with_a_time_to_live_arms_a_deadline(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
     sennit_time due;
 
     (void)state;
@@ -756,7 +809,7 @@ what_follows_a_ping_in_the_same_receive_disarms_it_too(void **state)
         for (size_t cut = 0; cut < 9 + rows[i].after; cut++) {
             test_alloc alloc;
             test_rig rig;
-            wire w = { NULL, 0 };
+            wire w = { NULL, 0, 0 };
 
             open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
             wire_command(&w, "PING", "\0\5", 2);
@@ -779,7 +832,7 @@ what_follows_a_ping_in_the_same_receive_disarms_it_too(void **state)
 static void
 the_end_of_the_stream_is_understood_at_every_octet(void **state)
 {
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
     size_t handshake;
     size_t ends[2];
 
@@ -903,7 +956,7 @@ a_topic_over_the_limit_closes_the_connection(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
     uint8_t *topic = calloc(1, SNI_TOPIC_MAX_BYTES + 1);
 
     (void)state;
@@ -921,7 +974,7 @@ subscriptions_are_seen_before_and_behind_messages(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PUB, SENNIT_SUB);
@@ -961,7 +1014,7 @@ conversation(test_alloc *alloc, void *arg)
     test_alloc other;
     test_rig a;
     test_rig b;
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
 
     (void)arg;
     test_alloc_init(&other);
@@ -1007,7 +1060,7 @@ static void
 a_subscriber(test_alloc *alloc, void *arg)
 {
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_SUB);
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
     test_rig rig;
 
     (void)arg;
@@ -1043,7 +1096,7 @@ a_message_that_finds_no_memory_is_not_lost(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0 };
+    wire w = { NULL, 0, 0 };
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
@@ -1212,6 +1265,7 @@ main(void)
         cmocka_unit_test(a_queue_may_come_after_the_handshake),
         cmocka_unit_test(messages_wait_in_the_window_until_they_are_asked_for),
         cmocka_unit_test(a_hostile_length_costs_what_was_received),
+        cmocka_unit_test(a_window_moves_seldom_however_its_message_drips),
         cmocka_unit_test(commands_inside_a_message_count_towards_its_size),
         cmocka_unit_test(endless_commands_between_messages_are_forgotten),
         cmocka_unit_test(a_peer_that_pings_and_never_reads_is_closed),
