@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT */
+/* High-water marks, timeouts, linger, and that every accepted message is accounted
+ * for. */
+#include "net.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static net n;
+
+static uint64_t
+ms_since(sennit_time started)
+{
+    return (sennit_loop_now(n.loop) - started) / 1000000u;
+}
+
+/* ---- high-water marks -------------------------------------------------- */
+
+/* Sends until it would block; returns how many were accepted. */
+static uint64_t
+stuff(sennit_sock *sock, size_t size, uint64_t at_most)
+{
+    static uint8_t body[4096];
+    uint64_t count = 0;
+
+    assert_true(size <= sizeof body);
+    while (count < at_most) {
+        sennit_err err = sennit_sock_send_bytes(sock, body, size, SENNIT_DONTWAIT);
+
+        if (err) {
+            assert_int_equal(err, SENNIT_EAGAIN);
+            break;
+        }
+        count++;
+    }
+    return count;
+}
+
+static void
+before_there_is_a_peer_exactly_the_mark_can_be_queued(void **state)
+{
+    static const int marks[] = { 1, 7, 1000 };
+
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        for (size_t i = 0; i < 3; i++) {
+            sennit_sock_opts opts = net_opts();
+            sennit_sock *push;
+
+            opts.send_hwm_msgs = marks[i];
+            net_open(&n);
+            push = net_sock(&n, SENNIT_PUSH, &opts);
+            net_connect(push, net_vacant((transport)via));
+            assert_int_equal(stuff(push, 10, 5000), (uint64_t)marks[i]);
+            assert_int_equal(sennit_sock_ready(push) & SENNIT_WRITABLE, 0);
+            net_check_law(push);
+            net_close(&n);
+        }
+    }
+}
+
+static void
+a_mark_of_zero_is_no_limit(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *push;
+        sennit_sock *pull;
+
+        opts.send_hwm_msgs = 0;
+        opts.recv_hwm_msgs = 0;
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        pull = net_sock(&n, SENNIT_PULL, &opts);
+        net_join(&n, pull, push, (transport)via);
+        assert_int_equal(stuff(push, 100, 50000), 50000);
+        for (int i = 0; i < 50000; i++) {
+            char body[100];
+            size_t size;
+
+            assert_int_equal(sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0),
+                             SENNIT_OK);
+        }
+        net_check_law(push);
+        net_close(&n);
+    }
+}
+
+/* A reader that does not read stops the writer; reading lets it go on, and everything
+ * arrives once. */
+static void
+a_full_peer_blocks_the_sender_until_it_reads(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *push;
+        sennit_sock *pull;
+        uint64_t accepted = 0;
+        uint64_t taken = 0;
+        uint64_t more;
+        char body[4096];
+        size_t size;
+
+        opts.send_hwm_msgs = 5;
+        opts.recv_hwm_msgs = 5;
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        pull = net_sock(&n, SENNIT_PULL, &opts);
+        net_join(&n, pull, push, (transport)via);
+        /* The kernel's buffers take some; the end is when turning makes no room. */
+        do {
+            more = stuff(push, sizeof body, 100000);
+            accepted += more;
+            for (int i = 0; i < 10; i++)
+                assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        } while (more > 0);
+        assert_in_range(accepted, 5, 99999);
+        assert_int_equal(sennit_sock_ready(push) & SENNIT_WRITABLE, 0);
+        net_check_law(push);
+        while (taken < accepted) {
+            assert_int_equal(sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0),
+                             SENNIT_OK);
+            taken++;
+        }
+        assert_int_equal(net_stats(push).delivered_msgs, accepted);
+        assert_int_equal(sennit_sock_ready(push) & SENNIT_WRITABLE, SENNIT_WRITABLE);
+        net_send(push, "again");
+        assert_string_equal(net_recv(pull), "again");
+        net_check_law(push);
+        net_close(&n);
+    }
+}
+
+typedef struct reader {
+    uint64_t taken;
+} reader;
+
+static void
+read_one(sennit_sock *sock, unsigned ready, void *arg)
+{
+    reader *r = arg;
+    char body[64];
+    size_t size;
+
+    assert_int_equal(ready, SENNIT_READABLE);
+    assert_int_equal(sennit_sock_recv_bytes(sock, body, sizeof body, &size, SENNIT_DONTWAIT),
+                     SENNIT_OK);
+    r->taken++;
+}
+
+/* Marks of 1 with messages of a few octets: each send waits for the flush of the one
+ * before, and each receive asks for more. */
+static void
+tiny_marks_with_tiny_messages_do_not_hang(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *push;
+        sennit_sock *pull;
+        reader r = { 0 };
+
+        opts.send_hwm_msgs = 1;
+        opts.recv_hwm_msgs = 1;
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        pull = net_sock(&n, SENNIT_PULL, &opts);
+        net_join(&n, pull, push, (transport)via);
+        sennit_sock_on_ready(pull, SENNIT_READABLE, read_one, &r);
+        for (int i = 0; i < 2000; i++)
+            assert_int_equal(sennit_sock_send_bytes(push, "x", 1, 0), SENNIT_OK);
+        NET_UNTIL(&n, r.taken == 2000);
+        net_check_law(push);
+        net_close(&n);
+    }
+}
+
+static void
+pub_drops_at_the_mark_of_a_slow_subscriber_and_counts_each_copy(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *pub;
+        sennit_sock *sub;
+        sennit_sock_stats stats;
+        uint64_t taken = 0;
+        char body[4096] = { 0 };
+        size_t size;
+
+        opts.send_hwm_msgs = 10;
+        opts.recv_hwm_msgs = 10;
+        net_open(&n);
+        pub = net_sock(&n, SENNIT_PUB, &opts);
+        sub = net_sock(&n, SENNIT_SUB, &opts);
+        assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }), SENNIT_OK);
+        net_join(&n, pub, sub, (transport)via);
+        NET_UNTIL(&n, net_stats(pub).subscriptions == 1);
+        for (int i = 0; i < 5000; i++)
+            assert_int_equal(sennit_sock_send_bytes(pub, body, sizeof body, 0), SENNIT_OK);
+        stats = net_stats(pub);
+        assert_int_equal(stats.sent_msgs, 5000);
+        assert_true(stats.dropped_hwm_msgs > 0);
+        assert_int_equal(stats.delivered_msgs + stats.queued_msgs + stats.dropped_hwm_msgs,
+                         5000);
+        while (taken < 5000 - stats.dropped_hwm_msgs) {
+            assert_int_equal(sennit_sock_recv_bytes(sub, body, sizeof body, &size, 0),
+                             SENNIT_OK);
+            taken++;
+        }
+        assert_string_equal(net_recv_flags(sub, SENNIT_DONTWAIT), "EAGAIN");
+        net_close(&n);
+    }
+}
+
+/* ---- timeouts ---------------------------------------------------------- */
+
+static void
+receiving_gives_up_after_its_timeout_and_not_before(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *pull;
+    sennit_time started;
+
+    (void)state;
+    opts.recv_timeout_ms = 30;
+    net_open(&n);
+    pull = net_sock(&n, SENNIT_PULL, &opts);
+    started = sennit_loop_now(n.loop);
+    assert_string_equal(net_recv(pull), "EAGAIN");
+    assert_in_range(ms_since(started), 30, 5000);
+    started = sennit_loop_now(n.loop);
+    assert_string_equal(net_recv_flags(pull, SENNIT_DONTWAIT), "EAGAIN");
+    assert_true(ms_since(started) < 30);
+    net_close(&n);
+}
+
+static void
+sending_gives_up_after_its_timeout_and_not_before(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *push;
+    sennit_time started;
+
+    (void)state;
+    opts.send_timeout_ms = 30;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    started = sennit_loop_now(n.loop);
+    assert_int_equal(net_try_send(push, "x", 0), SENNIT_EAGAIN);
+    assert_in_range(ms_since(started), 30, 5000);
+    net_close(&n);
+}
+
+static void
+a_timeout_of_zero_does_not_wait(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_time started;
+
+    (void)state;
+    opts.send_timeout_ms = 0;
+    opts.recv_timeout_ms = 0;
+    net_open(&n);
+    started = sennit_loop_now(n.loop);
+    assert_int_equal(net_try_send(net_sock(&n, SENNIT_PUSH, &opts), "x", 0), SENNIT_EAGAIN);
+    assert_string_equal(net_recv(net_sock(&n, SENNIT_PULL, &opts)), "EAGAIN");
+    assert_true(ms_since(started) < 1000);
+    net_close(&n);
+}
+
+static void
+a_connect_that_nobody_answers_fails_after_its_timeout(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *push;
+    sennit_event event;
+    char endpoint[64];
+    int listener = raw_listen(endpoint);
+
+    (void)state;
+    opts.handshake_timeout_ms = 20;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    net_connect(push, endpoint);
+    event = net_event(&n, push, SENNIT_EVENT_HANDSHAKE_FAILED);
+    assert_int_equal(event.err, SENNIT_ETIMEDOUT);
+    assert_string_equal(event.reason, "handshake not finished in time");
+    net_event(&n, push, SENNIT_EVENT_RETRYING);
+    close(listener);
+    net_close(&n);
+}
+
+/* ---- linger ------------------------------------------------------------ */
+
+static void
+closing_ends_in_time_with_nobody_there(void **state)
+{
+    static const int lingers[] = { 0, 200 };
+
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        for (size_t i = 0; i < 2; i++) {
+            sennit_sock_opts opts = net_opts();
+            sennit_sock *push;
+            sennit_time started;
+            sennit_time took;
+            net other;
+
+            opts.linger_ms = lingers[i];
+            net_open(&n);
+            net_open(&other); /* its clock outlives the loop that is closed */
+            push = net_sock(&n, SENNIT_PUSH, &opts);
+            net_connect(push, net_vacant((transport)via));
+            net_send(push, "never to arrive");
+            started = sennit_loop_now(other.loop);
+            sennit_sock_close(push);
+            took = sennit_loop_now(other.loop) - started;
+            assert_true(took < 100u * 1000000u);
+            net_close(&n);
+            took = (sennit_loop_now(other.loop) - started) / 1000000u;
+            /* Before the bind an inproc peer cannot come any more: nothing to wait for. */
+            if (via != INPROC)
+                assert_true(took >= (sennit_time)lingers[i]);
+            assert_true(took < (sennit_time)lingers[i] + 3000);
+            net_close(&other);
+        }
+    }
+}
+
+/* The listener comes only after the close; with linger -1 the message still arrives,
+ * and then the socket ends by itself. */
+static void
+lingering_for_ever_ends_when_a_late_peer_has_got_everything(void **state)
+{
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        sennit_sock_opts opts = net_opts();
+        const char *endpoint = net_vacant((transport)via);
+        sennit_sock *push;
+        sennit_sock *pull;
+
+        opts.linger_ms = -1;
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        net_connect(push, endpoint);
+        net_event(&n, push, SENNIT_EVENT_RETRYING);
+        for (int i = 0; i < 100; i++)
+            net_send(push, "late");
+        sennit_sock_close(push);
+        pull = net_sock(&n, SENNIT_PULL, NULL);
+        assert_int_equal(sennit_sock_bind(pull, endpoint), SENNIT_OK);
+        for (int i = 0; i < 100; i++)
+            assert_string_equal(net_recv(pull), "late");
+        net_event(&n, pull, SENNIT_EVENT_DISCONNECTED);
+        assert_string_equal(net_recv_flags(pull, SENNIT_DONTWAIT), "EAGAIN");
+        net_close(&n);
+    }
+}
+
+/* More than the kernel takes at once, closed at once, read slowly afterwards. */
+static void
+the_tail_of_a_burst_arrives_after_close(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        for (int binds = 0; binds < 2; binds++) {
+            sennit_sock_opts opts = net_opts();
+            sennit_sock *push;
+            sennit_sock *pull;
+            char body[1000];
+            size_t size;
+
+            opts.linger_ms = -1;
+            opts.send_hwm_msgs = 0;
+            net_open(&n);
+            push = net_sock(&n, SENNIT_PUSH, &opts);
+            pull = net_sock(&n, SENNIT_PULL, NULL);
+            net_join(&n, binds ? push : pull, binds ? pull : push, (transport)via);
+            for (uint32_t i = 0; i < 20000; i++) {
+                memset(body, (int)i, sizeof body);
+                memcpy(body, &i, sizeof i);
+                assert_int_equal(
+                    sennit_sock_send_bytes(push, body, sizeof body, SENNIT_DONTWAIT),
+                    via == INPROC && i >= 1000000 ? SENNIT_EAGAIN : SENNIT_OK);
+            }
+            sennit_sock_close(push);
+            for (uint32_t i = 0; i < 20000; i++) {
+                uint32_t number;
+
+                assert_int_equal(sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0),
+                                 SENNIT_OK);
+                assert_int_equal(size, sizeof body);
+                memcpy(&number, body, sizeof number);
+                assert_int_equal(number, i);
+            }
+            net_event(&n, pull, SENNIT_EVENT_DISCONNECTED);
+            net_close(&n);
+        }
+    }
+}
+
+static void
+lingering_gives_up_on_a_peer_that_does_not_read(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *push;
+    sennit_time started;
+    char endpoint[64];
+    int listener = raw_listen(endpoint);
+    int fd;
+    net clock;
+
+    (void)state;
+    opts.linger_ms = 100;
+    opts.send_hwm_msgs = 0;
+    net_open(&n);
+    net_open(&clock);
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    net_connect(push, endpoint);
+    fd = raw_accept(&n, listener);
+    raw_handshake(&n, fd, "PULL", NULL);
+    for (int i = 0; i < 16; i++) {
+        sennit_msg msg;
+
+        assert_int_equal(sennit_msg_init_size(&msg, 1u << 20), SENNIT_OK);
+        memset(sennit_msg_data(&msg), 0, 1u << 20);
+        assert_int_equal(sennit_sock_send(push, &msg, 0), SENNIT_OK);
+    }
+    started = sennit_loop_now(clock.loop);
+    sennit_sock_close(push);
+    net_close(&n);
+    assert_in_range((sennit_loop_now(clock.loop) - started) / 1000000u, 100, 5000);
+    close(fd);
+    close(listener);
+    net_close(&clock);
+}
+
+static void
+an_unfinished_message_does_not_keep_a_socket_from_closing(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *push;
+        sennit_sock *pull;
+        sennit_msg msg;
+
+        opts.linger_ms = 2000;
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        pull = net_sock(&n, SENNIT_PULL, NULL);
+        net_join(&n, pull, push, (transport)via);
+        net_send(push, "whole");
+        sennit_msg_init(&msg);
+        assert_int_equal(sennit_sock_send(push, &msg, SENNIT_MORE), SENNIT_OK);
+        sennit_sock_close(push);
+        assert_string_equal(net_recv(pull), "whole");
+        net_event(&n, pull, SENNIT_EVENT_DISCONNECTED);
+        assert_string_equal(net_recv_flags(pull, SENNIT_DONTWAIT), "EAGAIN");
+        net_close(&n);
+    }
+}
+
+/* ---- disconnect and unbind -------------------------------------------- */
+
+static void
+after_disconnect_what_is_queued_leaves_and_nothing_more_is_accepted(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *push;
+    sennit_sock *pull;
+    const char *endpoint;
+    char body[4096] = { 0 };
+    size_t size;
+
+    (void)state;
+    opts.linger_ms = -1;
+    opts.send_hwm_msgs = 4000;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    endpoint = net_bind(pull, TCP);
+    net_connect(push, endpoint);
+    for (int i = 0; i < 4000; i++)
+        assert_int_equal(sennit_sock_send_bytes(push, body, sizeof body, SENNIT_DONTWAIT),
+                         SENNIT_OK);
+    assert_int_equal(sennit_sock_disconnect(push, endpoint), SENNIT_OK);
+    for (int i = 0; i < 4000; i++) {
+        assert_int_equal(sennit_sock_send_bytes(push, body, sizeof body, SENNIT_DONTWAIT),
+                         SENNIT_EAGAIN);
+        assert_int_equal(sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0),
+                         SENNIT_OK);
+    }
+    net_event(&n, pull, SENNIT_EVENT_DISCONNECTED);
+    net_check_law(push);
+    assert_int_equal(net_stats(push).delivered_msgs, 4000);
+    net_close(&n);
+}
+
+static void
+after_unbind_what_is_queued_leaves_and_nothing_more_is_accepted(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *push;
+    sennit_sock *pull;
+    char body[4096] = { 0 };
+    size_t size;
+
+    (void)state;
+    opts.linger_ms = -1;
+    opts.send_hwm_msgs = 4000;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    net_join(&n, push, pull, TCP);
+    for (int i = 0; i < 4000; i++)
+        assert_int_equal(sennit_sock_send_bytes(push, body, sizeof body, SENNIT_DONTWAIT),
+                         SENNIT_OK);
+    assert_int_equal(sennit_sock_unbind(push, sennit_sock_last_endpoint(push)), SENNIT_OK);
+    for (int i = 0; i < 4000; i++) {
+        assert_int_equal(sennit_sock_send_bytes(push, body, sizeof body, SENNIT_DONTWAIT),
+                         SENNIT_EAGAIN);
+        assert_int_equal(sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0),
+                         SENNIT_OK);
+    }
+    net_event(&n, pull, SENNIT_EVENT_DISCONNECTED);
+    net_check_law(push);
+    net_close(&n);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(before_there_is_a_peer_exactly_the_mark_can_be_queued),
+        cmocka_unit_test(a_mark_of_zero_is_no_limit),
+        cmocka_unit_test(a_full_peer_blocks_the_sender_until_it_reads),
+        cmocka_unit_test(tiny_marks_with_tiny_messages_do_not_hang),
+        cmocka_unit_test(pub_drops_at_the_mark_of_a_slow_subscriber_and_counts_each_copy),
+        cmocka_unit_test(receiving_gives_up_after_its_timeout_and_not_before),
+        cmocka_unit_test(sending_gives_up_after_its_timeout_and_not_before),
+        cmocka_unit_test(a_timeout_of_zero_does_not_wait),
+        cmocka_unit_test(a_connect_that_nobody_answers_fails_after_its_timeout),
+        cmocka_unit_test(closing_ends_in_time_with_nobody_there),
+        cmocka_unit_test(lingering_for_ever_ends_when_a_late_peer_has_got_everything),
+        cmocka_unit_test(the_tail_of_a_burst_arrives_after_close),
+        cmocka_unit_test(lingering_gives_up_on_a_peer_that_does_not_read),
+        cmocka_unit_test(an_unfinished_message_does_not_keep_a_socket_from_closing),
+        cmocka_unit_test(after_disconnect_what_is_queued_leaves_and_nothing_more_is_accepted),
+        cmocka_unit_test(after_unbind_what_is_queued_leaves_and_nothing_more_is_accepted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
