@@ -28,12 +28,24 @@ sni_pipe_new(sni_pipe **out, sennit_loop *loop, sennit_sock *sock)
     return SENNIT_OK;
 }
 
+void
+sni_pipe_restart_output(sni_pipe *pipe)
+{
+    bool swallowing = pipe->outq.swallow;
+    size_t dropped = sni_outq_restart(&pipe->outq);
+
+    /* Its last frame counts it, or the pattern, which may not send that here. */
+    if (pipe->outq.swallow && !swallowing)
+        dropped--;
+    pipe->sock->stats.dropped_disconnect_msgs += dropped;
+}
+
 /* Messages that were accepted and will not be delivered any more. */
 static void
 count_lost_output(sni_pipe *pipe)
 {
     if (pipe->sock != NULL) {
-        pipe->sock->stats.dropped_disconnect_msgs += sni_outq_restart(&pipe->outq);
+        sni_pipe_restart_output(pipe);
         pipe->sock->stats.dropped_disconnect_msgs += pipe->outq.msgs;
     }
     sni_outq_fini(&pipe->outq);
@@ -177,6 +189,11 @@ push_inproc(sni_pipe *pipe, sni_msg *msg, bool more)
     sni_pipe *mate = pipe->mate;
     sennit_err err;
 
+    if (pipe->swallow) {
+        sennit_msg_fini(sni_msg_public(msg));
+        pipe->swallow = more;
+        return SENNIT_OK;
+    }
     if (mate == NULL) {
         sennit_msg_fini(sni_msg_public(msg));
         pipe->sock->stats.dropped_disconnect_msgs += !more;
@@ -194,11 +211,14 @@ push_inproc(sni_pipe *pipe, sni_msg *msg, bool more)
     return SENNIT_OK;
 }
 
+/* `kept`: false for what is left of a message that was begun on a lost connection. */
 static void
-pushed(sni_pipe *pipe, bool more)
+pushed(sni_pipe *pipe, bool more, bool kept)
 {
-    if (!more)
+    if (!more) {
+        pipe->sock->stats.dropped_disconnect_msgs += !kept;
         sni_pipe_update_writable(pipe);
+    }
     if (pipe->session != NULL)
         sni_session_output_added(pipe->session);
 }
@@ -216,8 +236,22 @@ pipe_push(sni_peer *peer, sni_msg *msg, bool more)
     if (err)
         return err;
     sennit_msg_fini(sni_msg_public(msg));
-    pushed(pipe, more);
+    pushed(pipe, more, kept);
     return SENNIT_OK;
+}
+
+/* No memory for a frame: the peer misses the whole message, never a part of it. */
+static void
+miss_publication(sni_pipe *pipe, bool more)
+{
+    pipe->sock->stats.dropped_memory_msgs++;
+    if (pipe->inproc) {
+        pipe->swallow = more;
+        if (pipe->mate != NULL)
+            sni_msgq_rollback(&pipe->mate->inq);
+    } else if (!sni_outq_abandon(&pipe->outq, more) && pipe->session != NULL) {
+        sni_session_end(pipe->session, SENNIT_ENOMEM, "no memory to queue a publication");
+    }
 }
 
 /* One copy of a publication. */
@@ -236,13 +270,10 @@ fan_one(sni_pipe *pipe, const sni_encoded *encoded, const sni_msg *msg, bool mor
     } else {
         err = sni_outq_push_encoded(&pipe->outq, encoded, &kept);
         if (err == SENNIT_OK)
-            pushed(pipe, more);
+            pushed(pipe, more, kept);
     }
-    if (err == SENNIT_OK || pipe->session == NULL)
-        return;
-    /* It would miss a frame in the middle: better to miss the connection. */
-    pipe->sock->stats.dropped_memory_msgs++;
-    sni_session_end(pipe->session, SENNIT_ENOMEM, "no memory to queue a publication");
+    if (err)
+        miss_publication(pipe, more);
 }
 
 static void
@@ -253,11 +284,8 @@ pipe_fan(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg, boo
 
     if (count > 0 && sni_chunk_encode(&sock->chunk, &sock->loop->chunks, msg, more,
                                       &encoded) != SENNIT_OK) {
-        sock->stats.dropped_memory_msgs += count;
         for (size_t i = 0; i < count; i++)
-            if (sni_pipe_of(peers[i])->session != NULL)
-                sni_session_end(sni_pipe_of(peers[i])->session, SENNIT_ENOMEM,
-                                "no memory to queue a publication");
+            miss_publication(sni_pipe_of(peers[i]), more);
         count = 0;
     }
     for (size_t i = 0; i < count; i++)

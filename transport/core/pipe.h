@@ -21,6 +21,7 @@ typedef struct sni_pipe {
     struct sni_pipe *mate;       /* inproc: the other end, or NULL */
     char *inproc_name;           /* inproc: what follows inproc://, ours to free */
     bool inproc;
+    bool swallow; /* inproc: the rest of the message being sent is dropped */
     bool inproc_connecter; /* inproc: this end called connect */
     bool retired;          /* takes no more; freed when the last message was read */
     bool attached;
@@ -50,6 +51,10 @@ void sni_pipe_retire(sni_pipe *pipe);
 /* Tells the pattern and the monitor that the mate is gone, once: an inproc peer has
  * no session that would. No-op for stream pipes. */
 void sni_pipe_disconnect_inproc(sni_pipe *pipe);
+
+/* Its connection is gone: the message that was begun on it is dropped and counted (at
+ * its end, if that is still to come), the others wait for the next connection. */
+void sni_pipe_restart_output(sni_pipe *pipe);
 
 /* Queues drained or high-water mark crossed: keeps peer->writable true. */
 void sni_pipe_update_writable(sni_pipe *pipe);

@@ -515,7 +515,7 @@ leave_pipe(sni_session *session)
     if (session->engine != NULL && session->ready && pipe->attached)
         save_input(session);
     pipe->session = NULL;
-    sock->stats.dropped_disconnect_msgs += sni_outq_restart(&pipe->outq);
+    sni_pipe_restart_output(pipe);
     if (pipe->attached && pipe->peer.connected)
         sni_pattern_disconnected(&sock->pattern, &pipe->peer, pipe->outq.bytes == 0);
     sni_pipe_update_writable(pipe);
