@@ -139,6 +139,7 @@ sni_dialer_close(sni_dialer *dialer)
     int linger_ms = dialer->sock->opts.linger_ms;
 
     dialer->closing = true;
+    sni_pipe_leave(dialer->pipe);
     if (linger_ms == 0 || !sni_pipe_has_output(dialer->pipe)) {
         abandon(dialer);
         return;

@@ -102,6 +102,14 @@ sni_pipe_attach(sni_pipe *pipe)
 }
 
 void
+sni_pipe_leave(sni_pipe *pipe)
+{
+    pipe->leaving = true;
+    if (pipe->attached)
+        sni_pattern_retire(&pipe->peer);
+}
+
+void
 sni_pipe_retire(sni_pipe *pipe)
 {
     if (pipe->retired)
@@ -147,7 +155,7 @@ pipe_full(const sni_pipe *pipe)
 void
 sni_pipe_update_writable(sni_pipe *pipe)
 {
-    bool writable = !pipe->retired && !pipe_full(pipe);
+    bool writable = !pipe->retired && !pipe->leaving && !pipe_full(pipe);
 
     if (pipe->peer.writable == writable)
         return;

@@ -21,7 +21,8 @@ typedef struct sni_pipe {
     struct sni_pipe *mate;       /* inproc: the other end, or NULL */
     char *inproc_name;           /* inproc: what follows inproc://, ours to free */
     bool inproc;
-    bool swallow; /* inproc: the rest of the message being sent is dropped */
+    bool swallow;          /* inproc: the rest of the message being sent is dropped */
+    bool leaving;          /* takes no more, but what is queued still leaves */
     bool inproc_connecter; /* inproc: this end called connect */
     bool retired;          /* takes no more; freed when the last message was read */
     bool attached;
@@ -41,6 +42,9 @@ sennit_err sni_pipe_new(sni_pipe **out, sennit_loop *loop, sennit_sock *sock);
 
 /* At once: detaches it and frees everything; what waits in it is counted. */
 void sni_pipe_free(sni_pipe *pipe);
+
+/* It takes no more messages; what is queued still leaves. */
+void sni_pipe_leave(sni_pipe *pipe);
 
 /* Lets the pattern use it. Errors: as sni_pattern_attach. */
 sennit_err sni_pipe_attach(sni_pipe *pipe);

@@ -128,6 +128,7 @@ sni_session_open(sennit_sock *sock, sni_file *file, sni_dialer *dialer,
     session->reason = "";
     session->timer_at = SENNIT_NEVER;
     session->number = ++sock->next_number;
+    session->lingering = dialer != NULL && dialer->closing;
     sni_link_init(&session->link);
     sni_link_init(&session->dirty);
     sni_link_init(&session->again);
@@ -472,6 +473,8 @@ sni_session_linger(sni_session *session)
     int linger_ms = session->sock->opts.linger_ms;
 
     session->lingering = true;
+    if (session->pipe != NULL)
+        sni_pipe_leave(session->pipe);
     if (linger_ms == 0 || session->pipe == NULL || !sni_pipe_has_output(session->pipe)) {
         sni_session_end(session, SENNIT_OK, "closed");
         return;

@@ -364,7 +364,6 @@ sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
     dialer = find_dialer(sock, endpoint);
     if (dialer == NULL)
         return SENNIT_ENOENT;
-    sni_pattern_retire(&dialer->pipe->peer);
     sni_dialer_close(dialer);
     return SENNIT_OK;
 }
