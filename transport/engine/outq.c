@@ -372,6 +372,7 @@ drop_front_message(sni_outq *queue, size_t at)
     /* It is not finished: what the application still adds is dropped too. */
     queue->front_inside = false;
     queue->swallow = queue->open;
+    queue->open_bytes = 0;
 }
 
 size_t
