@@ -382,6 +382,83 @@ writes_and_pushes_may_alternate(void **state)
     }
 }
 
+/* ---- taking back ---------------------------------------------------------- */
+
+static size_t
+open_begin(const fixture *f)
+{
+    return f->msgs < 2 ? 0 : f->msg_end[f->msgs - 2];
+}
+
+static void
+an_unfinished_message_can_be_taken_back_unless_it_is_on_its_way(void **state)
+{
+    static const size_t sizes[] = { 0, 1, 20, 255, 256, 1000, 4095, 4096, 9000 };
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        test_rng rng = { seed };
+        fixture f;
+        char name[40];
+        size_t written = 0;
+
+        snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
+        fixture_init(&f);
+        for (int step = 0; step < 30; step++) {
+            push(&f, sizes[test_rng_below(&rng, 9)], test_rng_chance(&rng, 60));
+            if (test_rng_chance(&rng, 30)) {
+                size_t size = test_rng_below(&rng, f.queue.bytes + 1);
+
+                sni_outq_wrote(&f.queue, size);
+                written += size;
+            }
+            if (f.open && test_rng_chance(&rng, 30)) {
+                bool begun = written > open_begin(&f);
+                bool more = test_rng_chance(&rng, 50);
+
+                if (sni_outq_abandon(&f.queue, more) == begun)
+                    fail_msg(
+                        "%s step %d: taken back although it was begun, or not although "
+                        "it was not",
+                        name, step);
+                if (begun)
+                    break; /* only the end of the connection helps now */
+                f.wire_size = open_begin(&f);
+                f.msgs--;
+                f.open = false;
+                if (more)
+                    assert_false(push(&f, 10, false));
+            }
+            check_waiting(&f, written, name);
+            if (f.queue.msgs != msgs_finished(&f) - msgs_ended_by(&f, written))
+                fail_msg("%s step %d: counts differ", name, step);
+        }
+        fixture_fini(&f);
+    }
+}
+
+static void
+a_message_dropped_with_its_connection_leaves_nothing_to_take_back(void **state)
+{
+    fixture f;
+
+    (void)state;
+    fixture_init(&f);
+    push(&f, 100, true);
+    sni_outq_wrote(&f.queue, 50);
+    assert_int_equal(sni_outq_restart(&f.queue), 1);
+    assert_false(push(&f, 1, false));
+    f.open = false;
+    f.wire_size = 0;
+    f.msgs = 0;
+    push(&f, 20, true);
+    /* Only the twenty, not the hundred of before. */
+    assert_true(sni_outq_abandon(&f.queue, false));
+    f.wire_size = 0;
+    check_waiting(&f, 0, "after");
+    fixture_fini(&f);
+}
+
 /* ---- parts ---------------------------------------------------------------- */
 
 static void
@@ -605,6 +682,9 @@ main(void)
     const struct CMUnitTest single[] = {
         cmocka_unit_test(random_queues_survive_random_losses),
         cmocka_unit_test(writes_and_pushes_may_alternate),
+        cmocka_unit_test(an_unfinished_message_can_be_taken_back_unless_it_is_on_its_way),
+        cmocka_unit_test(
+            a_message_dropped_with_its_connection_leaves_nothing_to_take_back),
         cmocka_unit_test(parts_may_be_skipped_and_bounded),
         cmocka_unit_test(a_burst_of_small_messages_is_one_part),
         cmocka_unit_test(large_bodies_are_not_copied),
