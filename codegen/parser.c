@@ -434,7 +434,7 @@ parse_field(sni_idl_parser *parser, sni_ast_field *field, bool arm)
     if (!arm || at(parser, ":")) {
         if (!want(parser, ":") || !parse_type(parser, &field->type))
             return false;
-        if (take(parser, "=") && !parse_value(parser, &field->fallback))
+        if (!arm && take(parser, "=") && !parse_value(parser, &field->fallback))
             return false;
     }
     return parse_annots(parser, &field->annots);

@@ -82,6 +82,39 @@ def add_fixture(fixture):
     setattr(Diagnostics, "test_" + fixture[:-len(".snt")], check)
 
 
+class Readme(unittest.TestCase):
+    """What idl/README.md shows is true."""
+
+    def setUp(self):
+        with open(os.path.join(HERE, "..", "..", "idl", "README.md"),
+                  encoding="utf-8") as file:
+            self.text = file.read()
+        self.blocks = re.findall(r"```snt\n(.*?)```", self.text, re.S)
+
+    def test_its_schemas_are_good(self):
+        self.assertGreaterEqual(len(self.blocks), 2)
+        for block in self.blocks:
+            whole = block if block.startswith("edition") else (
+                "edition 1; namespace t; " + block)
+            self.assertEqual(generate(whole)[:2], (0, ""))
+
+    def test_its_error_is_what_is_shown(self):
+        bad = self.blocks[0].replace("who: Person", "who: Persn")
+        _, shown, _ = generate(bad, "hello.snt")
+        self.assertIn("```\n" + shown + "```", self.text)
+
+    def test_every_annotation_is_in_its_table_or_in_the_list_of_missing_ones(self):
+        with open(os.path.join(HERE, "..", "..", "codegen", "README.md"),
+                  encoding="utf-8") as file:
+            missing = file.read()
+        with open(os.path.join(HERE, "..", "..", "codegen", "annot.c"),
+                  encoding="utf-8") as file:
+            names = re.findall(r'^    \{ "(\w+)",\s*(?:SNI_IDL_ON|ON_)', file.read(), re.M)
+        self.assertGreater(len(names), 20)
+        for name in names:
+            self.assertTrue(f"`@{name}" in self.text or f"@{name}" in missing, name)
+
+
 class Program(unittest.TestCase):
     def test_a_good_schema_gives_two_files_and_no_word(self):
         with open(GOOD, "rb") as file:
