@@ -70,8 +70,12 @@ join(sennit_sock *binder, sni_pipe *near, sni_pipe *far, const char *name)
         err = meet(far);
     if (err == SENNIT_OK)
         err = meet(near);
-    if (err)
+    if (err) {
+        /* Not even for a moment: nobody was told of this connection. */
+        if (far->peer.connected)
+            sni_pattern_disconnected(&binder->pattern, &far->peer, true);
         return err;
+    }
     sni_pipe_update_unread(far);
     sni_pipe_update_writable(near);
     binder->stats.connections++;

@@ -321,7 +321,7 @@ bury(sennit_loop *loop)
 sennit_err
 sni_loop_turn(sennit_loop *loop, sennit_time until)
 {
-    sennit_time next = sni_timers_next(&loop->timers);
+    sennit_time next;
     int count;
 
     if (loop->depth >= SNI_TURNS_NESTED_MAX)
@@ -337,6 +337,8 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
         bury(loop);
     if (has_work(loop))
         until = 0;
+    /* Only now: what was buried may have left a timer to connect again. */
+    next = sni_timers_next(&loop->timers);
     count = reap(loop, next < until ? next : until);
     go_on(loop);
     run_timers(loop);
