@@ -103,6 +103,32 @@ class Strict(unittest.TestCase):
             self.assertEqual([m for m in macros
                               if not m.startswith(prefix.upper() + "_")], [])
 
+    def test_a_caller_in_cxx_links(self):
+        base = self.generate(os.path.join(ROOT, "idl", "examples", "pricing.snt"))
+        with open(base + ".c", encoding="utf-8") as file:
+            self.compile(os.environ.get("CC", "cc"), "c", "c11", file.read(), base + ".o")
+        caller = """
+            #include "pricing.snt.h"
+            int caller(pr_pricing_client *client, sennit_bus *bus, sennit_buf *out);
+            int caller(pr_pricing_client *client, sennit_bus *bus, sennit_buf *out)
+            {
+                pr_quote quote = PR_QUOTE_INIT;
+                quote.side = PR_SIDE_BUY;
+                pr_pricing_client_init(client, bus);
+                if (!pr_side_name(quote.side) || pr_quote_codec.size != sizeof quote)
+                    return 1;
+                return pr_quote_encode(&quote, out);
+            }
+        """
+        self.compile(os.environ.get("CXX", "c++"), "c++", "c++17", caller,
+                     base + ".cxx.o")
+        both = base + ".both.o"
+        subprocess.run(["ld", "-r", base + ".o", base + ".cxx.o", "-o", both], check=True)
+        out = subprocess.run(["nm", "--undefined-only", both], capture_output=True,
+                             text=True, check=True).stdout
+        self.assertIn("sennit_codec_encode", out)
+        self.assertEqual([line for line in out.split() if "pr_" in line], [])
+
     def test_a_struct_of_ten_fields_stays_small(self):
         fields = "".join(f"{i} field_{i}: {t}; " for i, t in enumerate(
             ["str", "u32", "i64", "f64", "[u8]", "bytes?", "time", "str?", "bool",
