@@ -637,6 +637,12 @@ sni_engine_output(sni_engine *engine, sennit_bytes *parts, size_t parts_max)
 
     engine->batch_lead = 0;
     engine->batch_control = lane->filled - lane->written;
+    /* A frame that was begun will not be finished, so nothing may follow it. */
+    if (engine->state == BROKEN && engine->cfg.outq != NULL &&
+        sni_outq_to_boundary(engine->cfg.outq) > 0) {
+        engine->batch_control = 0;
+        return 0;
+    }
     if (engine->batch_control == 0) {
         return outq == NULL ? 0
                             : sni_outq_parts(outq, 0, parts, parts_max, SNI_SEND_BYTES);
