@@ -1276,6 +1276,7 @@ main(void)
         cmocka_unit_test(what_follows_a_ping_in_the_same_receive_disarms_it_too),
         cmocka_unit_test(the_end_of_the_stream_is_understood_at_every_octet),
         cmocka_unit_test(broken_is_final_and_remembers_why),
+        cmocka_unit_test(nothing_follows_a_half_sent_frame_when_it_breaks),
         cmocka_unit_test(a_topic_over_the_limit_closes_the_connection),
         cmocka_unit_test(subscriptions_are_seen_before_and_behind_messages),
         cmocka_unit_test(a_conversation_survives_every_failed_allocation),
