@@ -135,7 +135,7 @@ struct sni_conn {
     sennit_bus *bus;
     sni_linked *linked; /* the link it belongs to; NULL: accepted by the router */
     sni_conn_state state;
-    uint32_t number; /* of the connection, in its socket */
+    uint32_t number;     /* of the connection, in its socket */
     sennit_msg identity; /* accepted: what the router calls it */
     sni_link link;       /* in bus->conns */
 
@@ -172,8 +172,8 @@ struct sni_conn {
     uint64_t pong_seen;
 
     uint64_t event_serial; /* of the last event that was written here */
-    sni_link calls;    /* sni_call.link */
-    sni_link inbounds; /* sni_inbound.link */
+    sni_link calls;        /* sni_call.link */
+    sni_link inbounds;     /* sni_inbound.link */
 };
 
 /* A node we have at least one connection with. */
@@ -181,8 +181,8 @@ struct sni_node {
     sni_link link;
     uint8_t id[SENNIT_NODE_ID_SIZE];
     uint64_t incarnation;
-    sni_link conns;  /* sni_conn.in_node */
-    sni_conn *via;   /* the one whose announcements are in the routes */
+    sni_link conns; /* sni_conn.in_node */
+    sni_conn *via;  /* the one whose announcements are in the routes */
 };
 
 /* One sennit_bus_link(). */
@@ -231,7 +231,7 @@ struct sennit_bus {
     uint64_t pings;
 
     sennit_sock *router;
-    sni_trie accepted; /* connection number -> sni_conn */
+    sni_trie accepted;   /* connection number -> sni_conn */
     bool half_open;      /* the router took an identity, not yet the frame ... */
     sni_conn *half_sent; /* ... of this connection; NULL: it is gone since */
     sennit_sock *events;
@@ -306,7 +306,8 @@ void sni_consumers_free(sennit_bus *bus);
 
 /* Gives `call` its outcome, to be delivered by the pump. Taken out of where it
  * waits; `error` and `body` (the bus's memory) become the call's. */
-void sni_call_finish(sni_call *call, sennit_kind kind, sennit_ran ran, const char *reason);
+void sni_call_finish(sni_call *call, sennit_kind kind, sennit_ran ran,
+                     const char *reason);
 void sni_call_finish_ok(sni_call *call, uint8_t *body, size_t size);
 void sni_call_finish_error(sni_call *call, sennit_error *error);
 

@@ -6,7 +6,7 @@
 
 /* First chunk of an arena; following ones double up to the second number. A chunk
  * larger than that is not kept by a reset. */
-#define SNI_ARENA_CHUNK_BYTES 1024u
+#define SNI_ARENA_CHUNK_BYTES     1024u
 #define SNI_ARENA_CHUNK_MAX_BYTES (256u * 1024u)
 
 /* Smallest allocation of a growing output. */
@@ -31,7 +31,7 @@
 /* Frames read from one socket, and mailbox items handled, before the other
  * sockets, the flush and the rest of the loop get their turn. */
 #define SNI_TURN_FRAMES 256u
-#define SNI_TURN_ITEMS 256u
+#define SNI_TURN_ITEMS  256u
 
 /* Items of one mailbox handled in a row, so that a busy consumer does not starve
  * its neighbours. */

@@ -33,9 +33,9 @@ typedef struct sennit_cluster_problem {
  * Errors: EINVAL (no directory, or an entry that is malformed, empty or there
  *         twice), ENOTSUP (a directory or transport that is not built), ENOMEM,
  *         ECLOSED, ENAMETOOLONG. */
-SENNIT_API sennit_err sennit_cluster_open(sennit_cluster **out, sennit_bus *bus,
-                                          const char *directory,
-                                          sennit_cluster_problem *problem) SENNIT_MUST_CHECK;
+SENNIT_API sennit_err
+sennit_cluster_open(sennit_cluster **out, sennit_bus *bus, const char *directory,
+                    sennit_cluster_problem *problem) SENNIT_MUST_CHECK;
 
 /* Ends the links it made. NULL is a no-op. */
 SENNIT_API void sennit_cluster_close(sennit_cluster *cluster);

@@ -41,8 +41,8 @@ typedef struct sennit_arena sennit_arena;
 
 /* Takes:  `allocator` is borrowed for the arena's life; NULL: malloc.
  * Errors: ENOMEM. */
-SENNIT_API sennit_err sennit_arena_new(sennit_arena **out,
-                                       const sennit_allocator *allocator) SENNIT_MUST_CHECK;
+SENNIT_API sennit_err
+sennit_arena_new(sennit_arena **out, const sennit_allocator *allocator) SENNIT_MUST_CHECK;
 SENNIT_API void sennit_arena_free(sennit_arena *arena);
 
 /* `size` uninitialised bytes, aligned for any type; NULL when there is no memory
@@ -72,8 +72,8 @@ typedef struct sennit_buf {
     uint8_t *data;
     size_t size;
     size_t capacity;
-    sennit_err err;                    /* the first failure: ENOMEM, EMSGSIZE, EINVAL */
-    bool fixed_;                       /* the memory is the caller's */
+    sennit_err err; /* the first failure: ENOMEM, EMSGSIZE, EINVAL */
+    bool fixed_;    /* the memory is the caller's */
     const sennit_allocator *allocator_;
 } sennit_buf;
 
@@ -120,8 +120,8 @@ SENNIT_API void sennit_pack_raw(sennit_buf *buf, sennit_bytes packed);
 /* Bytes the writers above take; for exact sizes before encoding. */
 SENNIT_API size_t sennit_pack_uint_size(uint64_t value);
 SENNIT_API size_t sennit_pack_int_size(int64_t value);
-SENNIT_API size_t sennit_pack_str_size(size_t size); /* head and text */
-SENNIT_API size_t sennit_pack_bin_size(size_t size); /* head and bytes */
+SENNIT_API size_t sennit_pack_str_size(size_t size);    /* head and text */
+SENNIT_API size_t sennit_pack_bin_size(size_t size);    /* head and bytes */
 SENNIT_API size_t sennit_pack_array_size(size_t count); /* head alone */
 SENNIT_API size_t sennit_pack_map_size(size_t count);   /* head alone */
 

@@ -69,7 +69,7 @@ typedef enum sennit_ran {
 /* "never", "maybe", "yes"; never NULL. */
 SENNIT_API const char *sennit_ran_name(sennit_ran ran);
 
-#define SENNIT_NODE_ID_SIZE 16
+#define SENNIT_NODE_ID_SIZE      16
 #define SENNIT_ERROR_MESSAGE_MAX 223
 
 /* A failed call. `detail` is borrowed: valid during the callback that got the
@@ -102,21 +102,21 @@ SENNIT_API void sennit_error_set(sennit_error *error, sennit_kind kind, sennit_r
 
 typedef struct sennit_bus sennit_bus;
 
-#define SENNIT_ADDRESS_MAX 255 /* bytes */
+#define SENNIT_ADDRESS_MAX 255  /* bytes */
 #define SENNIT_HEADERS_MAX 8192 /* bytes of one message's headers, encoded (H1) */
 
 typedef struct sennit_bus_opts {
     uint8_t node_id[SENNIT_NODE_ID_SIZE]; /* all zero: made up at open */
-    int timeout_ms;                 /* of a call that says nothing else (R5) */
-    uint32_t mailbox_max_msgs;      /* per consumer, 1 ..; at the bound: OVERLOADED (B1) */
-    uint64_t mailbox_max_bytes;     /* per consumer, 1 .. */
-    uint64_t peer_queue_max_bytes;  /* per connection, waiting to be sent (B3) */
-    uint32_t frame_max_bytes;       /* largest frame we send or take, 1 KiB .. 1 GiB */
-    uint32_t calls_max;             /* requests waiting for an outcome, 1 .. 2^24-1 */
-    int linger_ms;                  /* how long close lets queued records leave */
-    int reconnect_min_ms;           /* as in sennit_sock_opts, for links */
+    int timeout_ms;                       /* of a call that says nothing else (R5) */
+    uint32_t mailbox_max_msgs;     /* per consumer, 1 ..; at the bound: OVERLOADED (B1) */
+    uint64_t mailbox_max_bytes;    /* per consumer, 1 .. */
+    uint64_t peer_queue_max_bytes; /* per connection, waiting to be sent (B3) */
+    uint32_t frame_max_bytes;      /* largest frame we send or take, 1 KiB .. 1 GiB */
+    uint32_t calls_max;            /* requests waiting for an outcome, 1 .. 2^24-1 */
+    int linger_ms;                 /* how long close lets queued records leave */
+    int reconnect_min_ms;          /* as in sennit_sock_opts, for links */
     int reconnect_max_ms;
-    const char *advertise;          /* endpoint told to peers; NULL: the one listened on */
+    const char *advertise; /* endpoint told to peers; NULL: the one listened on */
     /* Source of random bytes for call ids and node id; NULL: the system's. For
      * tests that must repeat. */
     void (*entropy)(void *out, size_t size, void *arg);
@@ -127,9 +127,9 @@ typedef struct sennit_bus_opts {
     {                                                                                    \
         .timeout_ms = 30000, .mailbox_max_msgs = 4096,                                   \
         .mailbox_max_bytes = UINT64_C(16) << 20,                                         \
-        .peer_queue_max_bytes = UINT64_C(8) << 20, .frame_max_bytes = UINT32_C(16) << 20,\
-        .calls_max = UINT32_C(1) << 20, .linger_ms = 1000, .reconnect_min_ms = 100,      \
-        .reconnect_max_ms = 30000                                                        \
+        .peer_queue_max_bytes = UINT64_C(8) << 20,                                       \
+        .frame_max_bytes = UINT32_C(16) << 20, .calls_max = UINT32_C(1) << 20,           \
+        .linger_ms = 1000, .reconnect_min_ms = 100, .reconnect_max_ms = 30000            \
     }
 
 /* Opens a bus on `loop`, which must outlive it. `opts` may be NULL. A bus without
@@ -364,7 +364,10 @@ typedef struct sennit_call_opts {
     size_t headers_count;
 } sennit_call_opts;
 
-#define SENNIT_CALL_OPTS_DEFAULT { 0, NULL, 0 }
+#define SENNIT_CALL_OPTS_DEFAULT                                                         \
+    {                                                                                    \
+        0, NULL, 0                                                                       \
+    }
 
 /* Sends `body` to one consumer of `address`, chosen in turn among all of them,
  * here and on linked nodes (D4). At most once; no confirmation.
@@ -484,7 +487,7 @@ typedef enum sennit_dead_reason {
 #define X(name, value, text) SENNIT_DEAD_##name = (value),
     SENNIT_DEAD_TABLE(X)
 #undef X
-    SENNIT_DEAD_COUNT
+        SENNIT_DEAD_COUNT
 } sennit_dead_reason;
 
 SENNIT_API const char *sennit_dead_reason_text(sennit_dead_reason reason);
@@ -512,11 +515,11 @@ typedef enum sennit_peer_event_kind {
 
 typedef struct sennit_peer_event {
     sennit_peer_event_kind kind;
-    const uint8_t *node;       /* NULL: not known (a guest, or before HELLO) */
-    const char *endpoint;      /* of our link; "" for a connection it made */
-    const char *advertised;    /* UP: the endpoint it listens on; "" for none */
-    const char *events;        /* UP: the endpoint of its events; "" for none */
-    const char *reason;        /* never NULL */
+    const uint8_t *node;    /* NULL: not known (a guest, or before HELLO) */
+    const char *endpoint;   /* of our link; "" for a connection it made */
+    const char *advertised; /* UP: the endpoint it listens on; "" for none */
+    const char *events;     /* UP: the endpoint of its events; "" for none */
+    const char *reason;     /* never NULL */
 } sennit_peer_event;
 
 typedef void sennit_peer_event_fn(const sennit_peer_event *event, void *arg);
@@ -526,28 +529,28 @@ SENNIT_API void sennit_bus_on_peer(sennit_bus *bus, sennit_peer_event_fn *fn, vo
 
 /* Numbers now, and totals since open. */
 typedef struct sennit_bus_stats {
-    uint64_t consumers;           /* registered here now */
-    uint64_t nodes;               /* connected now */
-    uint64_t links;               /* kept by us now, up or not */
-    uint64_t calls_pending;       /* requests of ours waiting for their outcome */
-    uint64_t replies_pending;     /* requests of others not answered yet */
-    uint64_t mailbox_msgs;        /* waiting in mailboxes now */
+    uint64_t consumers;       /* registered here now */
+    uint64_t nodes;           /* connected now */
+    uint64_t links;           /* kept by us now, up or not */
+    uint64_t calls_pending;   /* requests of ours waiting for their outcome */
+    uint64_t replies_pending; /* requests of others not answered yet */
+    uint64_t mailbox_msgs;    /* waiting in mailboxes now */
     uint64_t mailbox_bytes;
-    uint64_t peer_queue_bytes;    /* waiting to be handed to sockets now */
-    uint64_t requests_total;      /* started here */
+    uint64_t peer_queue_bytes; /* waiting to be handed to sockets now */
+    uint64_t requests_total;   /* started here */
     uint64_t outcomes_ok_total;
     uint64_t outcomes_failed_total;
-    uint64_t handled_total;       /* handler runs */
-    uint64_t sends_total;         /* accepted by send */
-    uint64_t publishes_total;     /* accepted by publish */
+    uint64_t handled_total;           /* handler runs */
+    uint64_t sends_total;             /* accepted by send */
+    uint64_t publishes_total;         /* accepted by publish */
     uint64_t publishes_unheard_total; /* of these: nobody to give it to */
     uint64_t expired_in_queue_total;  /* R7 */
     uint64_t late_replies_total;      /* R4 */
     uint64_t records_dropped_total;   /* queued for a connection that went away */
     uint64_t dead_letters_total[SENNIT_DEAD_COUNT];
-    uint64_t protocol_errors_total;   /* frames refused, records of it included */
-    uint64_t sequence_gaps_total;     /* T3 */
-    uint64_t who_total;               /* frames of connections that owe a HELLO (T2) */
+    uint64_t protocol_errors_total; /* frames refused, records of it included */
+    uint64_t sequence_gaps_total;   /* T3 */
+    uint64_t who_total;             /* frames of connections that owe a HELLO (T2) */
     uint64_t frames_sent_total;
     uint64_t frames_received_total;
     uint64_t records_sent_total;
