@@ -53,11 +53,12 @@ def check_rpc(bin_folder):
 def check_cat(bin_folder):
     with tempfile.TemporaryDirectory() as folder:
         path = bin_folder + ":" + os.environ["PATH"]
-        expect("cat.sh", "hello\n",
+        # Once from the one that answers, once from the one that asked.
+        expect("cat.sh", "hello\nhello\n",
                output_of(["sh", os.path.join(HERE, "cat.sh")], cwd=folder,
                          env={**os.environ, "PATH": path}))
 
 
 if __name__ == "__main__":
-    {"socket": check_socket, "bus": check_bus, "rpc": check_rpc,
-     "cat": check_cat}[sys.argv[1]](sys.argv[2])
+    checks = {"socket": check_socket, "bus": check_bus, "rpc": check_rpc, "cat": check_cat}
+    checks[sys.argv[1]](os.path.abspath(sys.argv[2]))
