@@ -175,7 +175,7 @@ a_pool_survives_every_failed_allocation(void **state)
     assert_int_equal(test_alloc_every_failure(pool_scenario, NULL), 5);
 }
 
-/* ---- two threads --------------------------------------------------------- */
+/* ---- two threads ---------------------------------------------------- */
 
 #define HANDED 20000
 #define RING   64

@@ -16,7 +16,7 @@
 
 static uint8_t body[1024 * 1024];
 
-/* ---- wire data --------------------------------------------------------------- */
+/* ---- wire data ------------------------------------------------------ */
 
 typedef struct wire {
     uint8_t *data;
@@ -108,7 +108,7 @@ open_traffic(test_rig *rig, test_alloc *alloc, sennit_sock_type ours,
     open_traffic_with(rig, alloc, &opts, peer, 1);
 }
 
-/* ---- handshakes --------------------------------------------------------------- */
+/* ---- handshakes ----------------------------------------------------- */
 
 typedef struct type_pair {
     sennit_sock_type a;
@@ -229,7 +229,7 @@ without_a_handshake_timeout_there_is_no_deadline(void **state)
     close_rig(&rig, &alloc);
 }
 
-/* ---- messages ------------------------------------------------------------------ */
+/* ---- messages ------------------------------------------------------- */
 
 static const struct exchange_row {
     const char *name;
@@ -341,7 +341,7 @@ messages_wait_in_the_window_until_they_are_asked_for(void **state)
     close_rig(&rig, &alloc);
 }
 
-/* ---- limits --------------------------------------------------------------------- */
+/* ---- limits --------------------------------------------------------- */
 
 static const struct limit_row {
     const char *name;
@@ -602,7 +602,7 @@ one_receive_full_of_pings_is_answered(void **state)
     close_rig(&rig, &alloc);
 }
 
-/* ---- control and data on one wire -------------------------------------------------- */
+/* ---- control and data on one wire ----------------------------------- */
 
 /* Checks that `out` is exactly the frames of `data` with one PONG at the first
  * frame boundary at or behind `written`. */
@@ -760,8 +760,7 @@ what_is_added_while_a_batch_is_being_sent_does_not_move_it(void **state)
     }
 }
 
-/* ---- time to live --------------------------------------------------------------------
- */
+/* ---- time to live --------------------------------------------------- */
 
 static void
 a_ping_with_a_time_to_live_arms_a_deadline(void **state)
@@ -826,8 +825,7 @@ what_follows_a_ping_in_the_same_receive_disarms_it_too(void **state)
     }
 }
 
-/* ---- the end of the stream
- * -------------------------------------------------------------- */
+/* ---- the end of the stream ------------------------------------------ */
 
 static void
 the_end_of_the_stream_is_understood_at_every_octet(void **state)
@@ -897,8 +895,28 @@ broken_is_final_and_remembers_why(void **state)
     close_rig(&rig, &alloc);
 }
 
-/* ---- subscriptions
- * ------------------------------------------------------------------------ */
+/* Found by the fuzzer: the PONG landed in the middle of the frame. */
+static void
+nothing_follows_a_half_sent_frame_when_it_breaks(void **state)
+{
+    test_alloc alloc;
+    test_rig rig;
+    wire w = { NULL, 0, 0 };
+
+    (void)state;
+    open_traffic(&rig, &alloc, SENNIT_DEALER, SENNIT_ROUTER);
+    assert_int_equal(test_rig_send(&rig, "begin", 5, false), SENNIT_OK);
+    assert_int_equal(test_rig_take_output(&rig, 3), 3);
+    wire_command(&w, "PING", "\0\0", 2);
+    wire_add(&w, "\xff", 1);
+    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
+                     SENNIT_EPROTO);
+    assert_int_equal(test_rig_take_output(&rig, SIZE_MAX), 0);
+    free(w.data);
+    close_rig(&rig, &alloc);
+}
+
+/* ---- subscriptions -------------------------------------------------- */
 
 static const struct subscription_row {
     const char *name;
@@ -1000,8 +1018,7 @@ subscriptions_are_seen_before_and_behind_messages(void **state)
     close_rig(&rig, &alloc);
 }
 
-/* ---- memory
- * ------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------- */
 
 /* A whole conversation; whichever allocation fails, the error is reported as lack
  * of memory and everything is given back. */
@@ -1113,8 +1130,7 @@ a_message_that_finds_no_memory_is_not_lost(void **state)
     close_rig(&rig, &alloc);
 }
 
-/* ---- budgets
- * ------------------------------------------------------------------------------- */
+/* ---- budgets -------------------------------------------------------- */
 
 static const struct budget_row {
     const char *name;
@@ -1207,8 +1223,7 @@ an_idle_connection_holds_no_buffers(void **state)
     close_rig(&b, &alloc_b);
 }
 
-/* ---- main
- * ---------------------------------------------------------------------------------- */
+/* ---- main ----------------------------------------------------------- */
 
 #define TESTS_MAX 256
 

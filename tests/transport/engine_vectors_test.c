@@ -53,7 +53,7 @@ typedef struct session_row {
 
 #include "engine_vectors_rows.h"
 
-/* ---- running --------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------- */
 
 typedef struct stream {
     uint8_t *data;
@@ -230,7 +230,7 @@ typedef struct row_case {
     const void *row;
 } row_case;
 
-/* ---- vectors ---------------------------------------------------------------- */
+/* ---- vectors -------------------------------------------------------- */
 
 static const char *const fitting[] = {
     [SENNIT_PAIR] = "PAIR",     [SENNIT_PUB] = "SUB",   [SENNIT_SUB] = "PUB",
@@ -321,7 +321,7 @@ check_vector(void **state)
     free(in.data);
 }
 
-/* ---- malformed --------------------------------------------------------------- */
+/* ---- malformed ------------------------------------------------------ */
 
 static test_rig_opts
 opts_of(json_t *json)
@@ -384,7 +384,7 @@ check_malformed(void **state)
     free(in.data);
 }
 
-/* ---- sessions ----------------------------------------------------------------- */
+/* ---- sessions ------------------------------------------------------- */
 
 /* Our type on one side of a recorded session: what its READY announces. */
 static bool
@@ -515,7 +515,7 @@ check_session(void **state)
     }
 }
 
-/* ---- other mechanisms ------------------------------------------------------------ */
+/* ---- other mechanisms ----------------------------------------------- */
 
 /* The table's peers speak to PLAIN and ZAP servers. Ours is NULL without ZAP: it
  * refuses PLAIN by its greeting and serves NULL. The tables curve_reactions and
@@ -550,7 +550,7 @@ peers_of_other_mechanisms_are_refused_and_null_is_served(void **state)
     assert_int_equal(refused, 38);
 }
 
-/* ---- what we write is what libzmq writes ---------------------------------------- */
+/* ---- what we write is what libzmq writes ---------------------------- */
 
 static json_t *
 find(json_t *list, const char *name)
@@ -685,7 +685,7 @@ our_frames_are_libzmqs(void **state)
     assert_int_equal(compared, 7);
 }
 
-/* ---- collecting the tests ------------------------------------------------------ */
+/* ---- collecting the tests ------------------------------------------- */
 
 #define CASES_MAX 512
 

@@ -382,7 +382,7 @@ writes_and_pushes_may_alternate(void **state)
     }
 }
 
-/* ---- taking back ---------------------------------------------------------- */
+/* ---- taking back ---------------------------------------------------- */
 
 static size_t
 open_begin(const fixture *f)
@@ -459,7 +459,7 @@ a_message_dropped_with_its_connection_leaves_nothing_to_take_back(void **state)
     fixture_fini(&f);
 }
 
-/* ---- parts ---------------------------------------------------------------- */
+/* ---- parts ---------------------------------------------------------- */
 
 static void
 parts_may_be_skipped_and_bounded(void **state)
@@ -586,7 +586,7 @@ one_encoding_serves_many_queues(void **state)
     fixture_fini(&f);
 }
 
-/* ---- memory --------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------- */
 
 static void
 outq_scenario(test_alloc *alloc, void *arg)

@@ -57,7 +57,7 @@ test_rig_fini(test_rig *rig)
     free(rig->output);
 }
 
-/* ---- notes ---------------------------------------------------------------- */
+/* ---- notes ---------------------------------------------------------- */
 
 static void
 note(test_rig *rig, const char *text)
@@ -156,7 +156,7 @@ test_rig_take_output(test_rig *rig, size_t max)
     return taken;
 }
 
-/* ---- feeding --------------------------------------------------------------- */
+/* ---- feeding -------------------------------------------------------- */
 
 static sennit_err
 feed_block(test_rig *rig, sennit_bytes in)

@@ -181,7 +181,7 @@ keys_of_a_megabyte_and_chains_of_prefixes_need_no_stack(void **state)
     free(key);
 }
 
-/* ---- against a linear scan ----------------------------------------------- */
+/* ---- against a linear scan ------------------------------------------ */
 
 #define MODEL_KEYS   200
 #define MODEL_OWNERS 6
@@ -402,7 +402,7 @@ each_stops_at_the_first_error(void **state)
     assert_int_equal(alloc.live_blocks, 0);
 }
 
-/* ---- memory -------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------- */
 
 static const char *const scenario_keys[] = { "news.nl", "news", "news.be",
                                              "ne",      "",     "news.n" };
