@@ -18,7 +18,7 @@ except ImportError:
     sys.exit("interop: python3-zmq is missing, and without it nothing is tested: "
              "apt-get install python3-zmq (for /usr/bin/python3)")
 
-DEADLINE = 5.0
+DEADLINE = 10.0
 
 
 class Refused(Exception):
