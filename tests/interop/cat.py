@@ -187,6 +187,16 @@ def says_what_it_waits_for(bench):
     assert "waiting for reply 2 (1 peers" in cat.stderr(), cat.stderr()
 
 
+def says_that_the_server_is_gone(bench):
+    rep = bench.theirs("REP")
+    cat = Cat(bench, "cat", "req", "--connect", rep.bind(TCP), "--send", "a")
+    equal(rep.recv(), [b"a"], "request")
+    rep.close()
+    bench.opened.remove(rep)
+    cat.end(1)
+    assert "connection closed by peer" in cat.stderr(), cat.stderr()
+
+
 # ---- Sending -------------------------------------------------------------------------
 
 
@@ -401,6 +411,7 @@ if __name__ == "__main__":
         ("cat sub subscribes to what it is told, else to everything", subscribes),
         ("--timeout ends any wait with 1 and says what was awaited", times_out),
         ("--timeout says which reply was awaited", says_what_it_waits_for),
+        ("cat req does not wait for a server that is gone", says_that_the_server_is_gone),
         ("--send, --stdin and --send-json are sent in order", sends_in_order),
         ("--count repeats the given messages, or cuts them short", repeats_to_the_count),
         ("a standard input shorter than --count is a failure", says_when_stdin_is_short),

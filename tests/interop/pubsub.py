@@ -4,9 +4,9 @@ and told again to a publisher that restarts; in both wire forms."""
 
 import itertools
 
-from peer import Refused, zmq
+from peer import Refused
 from raw import Raw, RawListener
-from suite import equal, main, until
+from suite import equal, main, try_bind, until
 
 COMMAND, LAST, MORE = 4, 0, 1
 
@@ -117,16 +117,6 @@ def sub_resubscribes(transport):
         equal(sub.recv(), [b"kept", b"news"], "message after the restart")
         equal(second.try_recv(0.05), None, "a cancelled subscription came back")
     return run
-
-
-def try_bind(theirs, endpoint):
-    try:
-        theirs.bind(endpoint)
-        return True
-    except zmq.ZMQError as error:
-        assert error.errno == zmq.EADDRINUSE, error
-        theirs.socket.poll(5)
-        return False
 
 
 def sub_many_publishers(bench):

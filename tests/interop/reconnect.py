@@ -7,8 +7,8 @@ import subprocess
 import sys
 import time
 
-from peer import DEADLINE
-from suite import equal, main, until
+from peer import DEADLINE, Refused
+from suite import equal, main, try_bind, until
 
 
 class Server:
@@ -59,6 +59,24 @@ def they_are_killed(kind, transport, talk):
         finally:
             server.kill()
     return run
+
+
+def req_learns_of_the_loss(bench):
+    req, rep = bench.ours("REQ"), bench.theirs("REP")
+    endpoint = bench.join("tcp", rep, req)
+    req.send([b"question"])
+    equal(rep.recv(), [b"question"], "request")
+    rep.socket.close()
+    try:
+        raise AssertionError(f"a reply from nowhere: {req.recv()}")
+    except Refused as refused:
+        equal(refused.args[0], "ECONNRESET", "what recv says")
+    second = bench.theirs("REP")
+    until("the port is free again", lambda: try_bind(second, endpoint))
+    req.send([b"again"])
+    equal(second.recv(), [b"again"], "next request")
+    second.send([b"reply"])
+    equal(req.recv(), [b"reply"], "reply")
 
 
 def push_to_killed_pull(bench):
@@ -251,6 +269,8 @@ if __name__ == "__main__":
            f"{transport}", they_are_killed(kind, transport, talk))
           for kind, talk in (("REQ", ask), ("DEALER", ask), ("PAIR", ask))
           for transport in ("tcp", "ipc")),
+        ("our REQ learns that the server it waits for is gone, and may ask again",
+         req_learns_of_the_loss),
         ("our PUSH keeps what it is given while its PULL is down", push_to_killed_pull),
         *((f"libzmq's DEALER goes on with our ROUTER that was killed and restarted, "
            f"{transport}", router_is_killed(transport)) for transport in ("tcp", "ipc")),

@@ -92,6 +92,17 @@ def until(what, attempt, secs=DEADLINE):
         assert time.monotonic() < deadline, f"never happened: {what}"
 
 
+def try_bind(theirs, endpoint):
+    """For until(): whether an address that was just given up could be bound."""
+    try:
+        theirs.bind(endpoint)
+        return True
+    except zmq.ZMQError as error:
+        assert error.errno == zmq.EADDRINUSE, error
+        theirs.socket.poll(5)
+        return False
+
+
 def equal(got, wanted, what):
     if got != wanted:
         raise AssertionError(f"{what}: got {brief(got)}, wanted {brief(wanted)}")
