@@ -53,7 +53,8 @@ net_sock(net *n, sennit_sock_type type, const sennit_sock_opts *opts)
     sennit_sock *sock;
 
     assert_int_equal(
-        sennit_sock_open(&sock, n->loop, type, opts != NULL ? opts : &defaults), SENNIT_OK);
+        sennit_sock_open(&sock, n->loop, type, opts != NULL ? opts : &defaults),
+        SENNIT_OK);
     return sock;
 }
 
@@ -211,7 +212,14 @@ net_recv_flags(sennit_sock *sock, unsigned flags)
 const char *
 net_recv(sennit_sock *sock)
 {
-    return net_recv_flags(sock, 0);
+    sennit_loop *loop = sennit_sock_get_loop(sock);
+    sennit_time started = sennit_loop_now(loop);
+    const char *text = net_recv_flags(sock, 0);
+
+    /* What is only found when the time is up was not waited for. */
+    if (sennit_loop_now(loop) - started >= (sennit_time)DEADLINE_MS * 1000000u)
+        fail_msg("\"%s\" only after the timeout", text);
+    return text;
 }
 
 void

@@ -145,8 +145,9 @@ read_one(sennit_sock *sock, unsigned ready, void *arg)
     size_t size;
 
     assert_int_equal(ready, SENNIT_READABLE);
-    assert_int_equal(sennit_sock_recv_bytes(sock, body, sizeof body, &size, SENNIT_DONTWAIT),
-                     SENNIT_OK);
+    assert_int_equal(
+        sennit_sock_recv_bytes(sock, body, sizeof body, &size, SENNIT_DONTWAIT),
+        SENNIT_OK);
     r->taken++;
 }
 
@@ -195,16 +196,18 @@ pub_drops_at_the_mark_of_a_slow_subscriber_and_counts_each_copy(void **state)
         net_open(&n);
         pub = net_sock(&n, SENNIT_PUB, &opts);
         sub = net_sock(&n, SENNIT_SUB, &opts);
-        assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }), SENNIT_OK);
+        assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }),
+                         SENNIT_OK);
         net_join(&n, pub, sub, (transport)via);
         NET_UNTIL(&n, net_stats(pub).subscriptions == 1);
         for (int i = 0; i < 5000; i++)
-            assert_int_equal(sennit_sock_send_bytes(pub, body, sizeof body, 0), SENNIT_OK);
+            assert_int_equal(sennit_sock_send_bytes(pub, body, sizeof body, 0),
+                             SENNIT_OK);
         stats = net_stats(pub);
         assert_int_equal(stats.sent_msgs, 5000);
         assert_true(stats.dropped_hwm_msgs > 0);
-        assert_int_equal(stats.delivered_msgs + stats.queued_msgs + stats.dropped_hwm_msgs,
-                         5000);
+        assert_int_equal(
+            stats.delivered_msgs + stats.queued_msgs + stats.dropped_hwm_msgs, 5000);
         while (taken < 5000 - stats.dropped_hwm_msgs) {
             assert_int_equal(sennit_sock_recv_bytes(sub, body, sizeof body, &size, 0),
                              SENNIT_OK);
@@ -265,7 +268,8 @@ a_timeout_of_zero_does_not_wait(void **state)
     opts.recv_timeout_ms = 0;
     net_open(&n);
     started = sennit_loop_now(n.loop);
-    assert_int_equal(net_try_send(net_sock(&n, SENNIT_PUSH, &opts), "x", 0), SENNIT_EAGAIN);
+    assert_int_equal(net_try_send(net_sock(&n, SENNIT_PUSH, &opts), "x", 0),
+                     SENNIT_EAGAIN);
     assert_string_equal(net_recv(net_sock(&n, SENNIT_PULL, &opts)), "EAGAIN");
     assert_true(ms_since(started) < 1000);
     net_close(&n);
@@ -321,7 +325,8 @@ closing_ends_in_time_with_nobody_there(void **state)
             assert_true(took < 100u * 1000000u);
             net_close(&n);
             took = (sennit_loop_now(other.loop) - started) / 1000000u;
-            /* Before the bind an inproc peer cannot come any more: nothing to wait for. */
+            /* Before the bind an inproc peer cannot come any more: nothing to wait for.
+             */
             if (via != INPROC)
                 assert_true(took >= (sennit_time)lingers[i]);
             assert_true(took < (sennit_time)lingers[i] + 3000);
@@ -390,8 +395,8 @@ the_tail_of_a_burst_arrives_after_close(void **state)
             for (uint32_t i = 0; i < 20000; i++) {
                 uint32_t number;
 
-                assert_int_equal(sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0),
-                                 SENNIT_OK);
+                assert_int_equal(
+                    sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0), SENNIT_OK);
                 assert_int_equal(size, sizeof body);
                 memcpy(&number, body, sizeof number);
                 assert_int_equal(number, i);
@@ -519,7 +524,8 @@ after_unbind_what_is_queued_leaves_and_nothing_more_is_accepted(void **state)
     for (int i = 0; i < 4000; i++)
         assert_int_equal(sennit_sock_send_bytes(push, body, sizeof body, SENNIT_DONTWAIT),
                          SENNIT_OK);
-    assert_int_equal(sennit_sock_unbind(push, sennit_sock_last_endpoint(push)), SENNIT_OK);
+    assert_int_equal(sennit_sock_unbind(push, sennit_sock_last_endpoint(push)),
+                     SENNIT_OK);
     for (int i = 0; i < 4000; i++) {
         assert_int_equal(sennit_sock_send_bytes(push, body, sizeof body, SENNIT_DONTWAIT),
                          SENNIT_EAGAIN);
@@ -549,7 +555,8 @@ main(void)
         cmocka_unit_test(the_tail_of_a_burst_arrives_after_close),
         cmocka_unit_test(lingering_gives_up_on_a_peer_that_does_not_read),
         cmocka_unit_test(an_unfinished_message_does_not_keep_a_socket_from_closing),
-        cmocka_unit_test(after_disconnect_what_is_queued_leaves_and_nothing_more_is_accepted),
+        cmocka_unit_test(
+            after_disconnect_what_is_queued_leaves_and_nothing_more_is_accepted),
         cmocka_unit_test(after_unbind_what_is_queued_leaves_and_nothing_more_is_accepted),
     };
 

@@ -35,12 +35,12 @@ say(sennit_sock *from, sennit_sock *to, const char *body)
 
     /* Identities are the names of the types; both ends are told apart by 2. */
     snprintf(sent, sizeof sent, "%s%s%s",
-             sender == SENNIT_ROUTER     ? (receiver == SENNIT_ROUTER ? "to|" : "peer|")
+             sender == SENNIT_ROUTER ? (receiver == SENNIT_ROUTER ? "to|" : "peer|")
              : sender == SENNIT_DEALER && receiver == SENNIT_REP ? "|"
                                                                  : "",
              sender == SENNIT_ROUTER && receiver == SENNIT_REQ ? "|" : "", body);
     snprintf(seen, sizeof seen, "%s%s%s",
-             receiver == SENNIT_ROUTER     ? (sender == SENNIT_ROUTER ? "from|" : "peer|")
+             receiver == SENNIT_ROUTER ? (sender == SENNIT_ROUTER ? "from|" : "peer|")
              : receiver == SENNIT_DEALER && sender == SENNIT_REP ? "|"
                                                                  : "",
              receiver == SENNIT_ROUTER && sender == SENNIT_REQ ? "|" : "", body);
@@ -160,7 +160,7 @@ types_that_do_not_go_together_refuse_each_other(void **state)
 
 /* Sizes around every border: inline, short head, copied or referenced, one block,
  * many. */
-static const size_t sizes[] = { 0,    1,    54,    55,    56,     255,    256,
+static const size_t sizes[] = { 0,    1,    54,    55,    56,     255,     256,
                                 4095, 4096, 65535, 65536, 131072, 1u << 20 };
 
 static void
@@ -459,7 +459,8 @@ main(void)
         cmocka_unit_test(user_memory_is_released_once_when_it_was_still_queued_at_close),
         cmocka_unit_test(
             user_memory_is_released_once_when_its_peer_goes_before_the_last_frame),
-        cmocka_unit_test(user_memory_of_a_publication_is_released_once_after_the_last_copy),
+        cmocka_unit_test(
+            user_memory_of_a_publication_is_released_once_after_the_last_copy),
     };
     int failures;
 
@@ -469,7 +470,8 @@ main(void)
 
         memcpy(&state, &row, sizeof state); /* cmocka's state is not const */
         snprintf(names[i], sizeof names[i], "a bound %s talks with a connecting %s",
-                 sennit_sock_type_name(row->binder), sennit_sock_type_name(row->connecter));
+                 sennit_sock_type_name(row->binder),
+                 sennit_sock_type_name(row->connecter));
         table[i] = (struct CMUnitTest){ names[i], pair_talks, NULL, NULL, state };
     }
     failures = cmocka_run_group_tests_name("pairs", table, NULL, NULL);
