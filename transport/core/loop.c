@@ -292,15 +292,17 @@ call_ready(sennit_loop *loop)
     }
 }
 
-static void
+/* True when something ended for good, which a waiting caller may want to know. */
+static bool
 bury(sennit_loop *loop)
 {
+    bool any = !sni_list_empty(&loop->dead_pipes);
     sni_link *link;
     sni_link *next;
 
     for (link = loop->ending.next; link != &loop->ending; link = next) {
         next = link->next;
-        (void)sni_session_bury(SNI_OWNER_OF(link, sni_session, ending));
+        any = sni_session_bury(SNI_OWNER_OF(link, sni_session, ending)) || any;
     }
     while ((link = sni_list_first(&loop->dead_pipes)) != NULL) {
         sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, dead);
@@ -310,12 +312,13 @@ bury(sennit_loop *loop)
             sni_pipe_free(pipe);
     }
     if (!loop->socks_changed)
-        return;
+        return any;
     loop->socks_changed = false;
     for (link = loop->socks.next; link != &loop->socks; link = next) {
         next = link->next;
         (void)sni_sock_bury(SNI_OWNER_OF(link, sennit_sock, link));
     }
+    return any;
 }
 
 sennit_err
@@ -333,8 +336,8 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
         until = 0;
     /* What ended in calls between turns; also what a nested turn must not take
      * apart under its caller is left for the outermost. */
-    if (loop->depth == 1)
-        bury(loop);
+    if (loop->depth == 1 && bury(loop))
+        until = 0;
     if (has_work(loop))
         until = 0;
     /* Only now: what was buried may have left a timer to connect again. */
@@ -346,7 +349,7 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     call_ready(loop);
     (void)flush_dirty(loop);
     if (loop->depth == 1)
-        bury(loop);
+        (void)bury(loop);
     loop->depth--;
     return count < 0 ? SENNIT_EINTR : SENNIT_OK;
 }
