@@ -83,6 +83,12 @@ cli_say_bad_option(const char *command, int answer, char **argv,
         cli_say("%s: %s needs a value (see 'sennit %s --help')", command, word, command);
         return;
     }
+    if (optopt > 0 && optopt < 256) { /* of -xyz, which has no place in argv of its own */
+        cli_say("%s: unknown option -%c; options are words after two dashes, see "
+                "'sennit %s --help'",
+                command, optopt, command);
+        return;
+    }
     while (options[count].name && count < WORD_MAX) {
         known[count] = options[count].name;
         count++;

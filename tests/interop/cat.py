@@ -83,6 +83,8 @@ MISTAKES = (
     (("cat", "sub"), "--connect ENDPOINT"),
     (("cat", "sub", "--conect", "x"), "did you mean --connect?"),
     (("cat", "sub", "--connect"), "needs a value"),
+    (("cat", "sub", "-b", TCP), "unknown option -b"),
+    (("cat", "sub", "--se", "x", "--bind", TCP), "unclear option --se"),
     (("cat", "sub", "--connect", TCP, "--send", "x"), "only receives"),
     (("cat", "pub", "--bind", TCP, "--recv", "--send", "x"), "only sends"),
     (("cat", "pub", "--bind", TCP), "--send TEXT"),
