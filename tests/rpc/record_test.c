@@ -8,6 +8,9 @@
 #include "rng.h"
 #include "rpc/record.h"
 
+/* fuzz_frames.c */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 #define WIRE(literal)                                                                    \
     {                                                                                    \
         (const uint8_t *)("" literal), sizeof(literal) - 1                               \
@@ -402,6 +405,7 @@ mutated_frames_never_lead_outside(void **state)
         exact = malloc(buf.size); /* so that a sanitizer sees one byte too many */
         assert_non_null(exact);
         memcpy(exact, buf.data, buf.size);
+        assert_int_equal(LLVMFuzzerTestOneInput(exact, buf.size), 0);
         sni_frame_init(&frame, (sennit_bytes){ exact, buf.size });
         while (sni_frame_read(&frame, &record) == SNI_FRAME_RECORD) {
             assert_true(record.body.size <= buf.size);

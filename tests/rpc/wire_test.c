@@ -5,6 +5,7 @@
 #include "sennit_test.h"
 
 #include "rig.h"
+#include "rng.h"
 #include "rpc/record.h"
 
 /* A bus that listens, a raw DEALER that talks to it, and a well-behaved node beside
@@ -603,6 +604,64 @@ a_peer_that_asks_and_never_reads_is_dropped(void **state)
     assert_true(dropped);
 }
 
+/* What the raw peer may say, right or wrong, one byte in it changed at random. */
+static void
+say_something(stage *on, test_rng *rng)
+{
+    static const sni_record_type types[] = { SNI_RECORD_HELLO, SNI_RECORD_REQ,
+                                             SNI_RECORD_RES,   SNI_RECORD_ERR,
+                                             SNI_RECORD_SEND,  SNI_RECORD_PUB,
+                                             SNI_RECORD_PING,  SNI_RECORD_PONG,
+                                             SNI_RECORD_CANCEL };
+    static const char *const addresses[] = { "echo", "slow", "nobody",
+                                             "$sennit.consumers" };
+
+    if (test_rng_chance(rng, 80))
+        sennit_pack_uint(&on->out, ++on->sequence);
+    for (uint64_t records = test_rng_below(rng, 4); records > 0; records--) {
+        sni_record record = { .type = types[test_rng_below(rng, 9)],
+                              .id = test_rng_below(rng, 5),
+                              .address = sennit_str_of(addresses[test_rng_below(rng, 4)]),
+                              .kind = 1 + (uint32_t)test_rng_below(rng, 20),
+                              .body = rig_bytes("\x92\x91\xa1x\x91\xa1x"),
+                              .hello = { .node = "raw peer 123456",
+                                         .incarnation = test_rng_below(rng, 3),
+                                         .proto_min = 1,
+                                         .proto_max = 1,
+                                         .max_frame = 1 << 20 } };
+
+        sni_record_write(&on->out, &record);
+    }
+    if (on->out.size > 0 && test_rng_chance(rng, 40))
+        on->out.data[test_rng_below(rng, on->out.size)] = (uint8_t)test_rng_next(rng);
+    say(on);
+}
+
+static void
+whatever_a_peer_says_harms_nobody_else(void **state)
+{
+    stage *on = *state;
+    test_worker slow = { .task = WORKER_KEEP };
+    test_rng rng = { 20261130 };
+    sennit_msg msg;
+
+    (void)rig_consume(on->bus, "slow", &slow);
+    sennit_msg_init(&msg);
+    for (int round = 0; round < 5000; round++) {
+        if (test_rng_chance(&rng, 10)) {
+            say_hello(on);
+            rig_settle(on->loop);
+        }
+        say_something(on, &rng);
+        (void)sennit_loop_turn(on->loop, 0);
+        while (sennit_sock_recv(on->raw, &msg, SENNIT_DONTWAIT) == SENNIT_OK)
+            continue;
+    }
+    sennit_msg_fini(&msg);
+    assert_true(rig_stats(on->bus).protocol_errors_total > 500);
+    assert_true(on->ups > 100 && on->echo.runs > 100 && slow.runs > 100);
+}
+
 /* ---- A raw node that is called ---------------------------------------- */
 
 /* The other way round: the bus `other` is linked to a raw ROUTER. */
@@ -1041,6 +1100,7 @@ static const struct CMUnitTest tests[] = {
     STAGE_TEST(our_own_node_id_from_elsewhere_is_refused),
     STAGE_TEST(a_node_started_anew_ends_its_earlier_life),
     STAGE_TEST(a_peer_that_asks_and_never_reads_is_dropped),
+    STAGE_TEST(whatever_a_peer_says_harms_nobody_else),
     STAGE_TEST(nodes_that_vanish_in_one_turn_are_all_noticed),
     CALLED_TEST(R4_late_double_and_foreign_replies_reach_nobody),
     CALLED_TEST(T3_a_gap_fails_what_waits_and_the_link_greets_again),
