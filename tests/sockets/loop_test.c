@@ -1,0 +1,953 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop: callbacks, nesting, timers, posting, foreign loops, signals, threads. */
+#include "net.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static net n;
+
+/* ---- readiness callbacks ----------------------------------------------- */
+
+typedef struct counted {
+    unsigned calls;
+    unsigned ready;
+} counted;
+
+static void
+count_only(sennit_sock *sock, unsigned ready, void *arg)
+{
+    counted *c = arg;
+
+    (void)sock;
+    c->calls++;
+    c->ready |= ready;
+}
+
+static void
+a_callback_is_called_each_turn_until_there_is_nothing_left(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        counted c = { 0, 0 };
+        sennit_sock *push;
+        sennit_sock *pull;
+        unsigned before;
+
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, NULL);
+        pull = net_sock(&n, SENNIT_PULL, NULL);
+        net_join(&n, pull, push, (transport)via);
+        sennit_sock_on_ready(pull, SENNIT_READABLE, count_only, &c);
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        assert_int_equal(c.calls, 0);
+        net_send(push, "x");
+        NET_UNTIL(&n, c.calls > 0);
+        for (int i = 0; i < 5; i++) {
+            before = c.calls;
+            assert_int_equal(sennit_loop_timeout_ms(n.loop), 0);
+            assert_int_equal(sennit_loop_turn(n.loop, -1), SENNIT_OK);
+            assert_int_equal(c.calls, before + 1);
+        }
+        assert_int_equal(c.ready, SENNIT_READABLE);
+        assert_string_equal(net_recv(pull), "x");
+        before = c.calls;
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        assert_int_equal(c.calls, before);
+        sennit_sock_on_ready(pull, 0, NULL, NULL);
+        net_send(push, "y");
+        assert_string_equal(net_recv(pull), "y");
+        assert_int_equal(c.calls, before);
+        net_close(&n);
+    }
+}
+
+static void
+setting_a_callback_finds_what_is_there_already(void **state)
+{
+    counted c = { 0, 0 };
+    sennit_sock *push;
+    sennit_sock *pull;
+
+    (void)state;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, NULL);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    net_join(&n, pull, push, TCP);
+    net_send(push, "x");
+    NET_UNTIL(&n, sennit_sock_ready(pull) & SENNIT_READABLE);
+    sennit_sock_on_ready(pull, SENNIT_READABLE, count_only, &c);
+    assert_int_equal(c.calls, 0);
+    assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+    assert_int_equal(c.calls, 1);
+    net_close(&n);
+}
+
+static void
+monitor_events_are_offered_like_messages(void **state)
+{
+    counted c = { 0, 0 };
+    sennit_sock *push;
+    sennit_event event;
+
+    (void)state;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, NULL);
+    sennit_sock_on_ready(push, SENNIT_EVENTS, count_only, &c);
+    net_connect(push, net_vacant(TCP));
+    NET_UNTIL(&n, c.ready == SENNIT_EVENTS);
+    while (sennit_sock_next_event(push, &event) == SENNIT_OK)
+        continue;
+    assert_int_equal(sennit_sock_ready(push) & SENNIT_EVENTS, 0);
+    net_close(&n);
+}
+
+typedef struct victims {
+    sennit_sock *socks[3];
+    unsigned calls;
+} victims;
+
+static void
+close_all(sennit_sock *sock, unsigned ready, void *arg)
+{
+    victims *v = arg;
+
+    (void)sock;
+    (void)ready;
+    v->calls++;
+    for (int i = 0; i < 3; i++) {
+        sennit_sock_close(v->socks[i]);
+        v->socks[i] = NULL;
+    }
+}
+
+/* The first one called closes itself, one that would be called after it in the same
+ * turn, and the sender. */
+static void
+a_callback_may_close_its_own_socket_and_others(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        victims v = { { NULL, NULL, NULL }, 0 };
+        sennit_sock *push;
+        sennit_event event;
+
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, NULL);
+        for (int i = 0; i < 2; i++) {
+            v.socks[i] = net_sock(&n, SENNIT_PULL, NULL);
+            net_join(&n, v.socks[i], push, (transport)via);
+        }
+        v.socks[2] = push;
+        net_send(push, "x");
+        net_send(push, "x");
+        NET_UNTIL(&n, (sennit_sock_ready(v.socks[0]) & SENNIT_READABLE) &&
+                          (sennit_sock_ready(v.socks[1]) & SENNIT_READABLE));
+        sennit_sock_on_ready(v.socks[0], SENNIT_READABLE, close_all, &v);
+        sennit_sock_on_ready(v.socks[1], SENNIT_READABLE, close_all, &v);
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        assert_int_equal(v.calls, 1);
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        (void)event;
+        net_close(&n);
+    }
+}
+
+/* ---- closing under a call that waits ----------------------------------- */
+
+static void
+close_it(void *arg)
+{
+    sennit_sock_close(arg);
+}
+
+static void
+a_receive_that_waits_ends_when_its_socket_is_closed(void **state)
+{
+    sennit_timer timer = { 0 };
+    sennit_sock *pull;
+
+    (void)state;
+    net_open(&n);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    assert_int_equal(sennit_timer_start(n.loop, &timer, 1000000, close_it, pull),
+                     SENNIT_OK);
+    assert_string_equal(net_recv(pull), "ECLOSED");
+    net_close(&n);
+}
+
+static void
+a_send_that_waits_ends_when_its_socket_is_closed(void **state)
+{
+    sennit_timer timer = { 0 };
+    sennit_sock *push;
+
+    (void)state;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, NULL);
+    assert_int_equal(sennit_timer_start(n.loop, &timer, 1000000, close_it, push),
+                     SENNIT_OK);
+    assert_int_equal(net_try_send(push, "x", 0), SENNIT_ECLOSED);
+    net_close(&n);
+}
+
+/* ---- nesting ----------------------------------------------------------- */
+
+typedef struct nest {
+    sennit_timer timer;
+    sennit_sock *sock;
+    unsigned deepest;
+    sennit_err err;
+} nest;
+
+static nest nests[16];
+
+static void
+wait_deeper(void *arg)
+{
+    nest *self = arg;
+    nest *next = self + 1;
+    sennit_err err;
+
+    assert_int_equal(sennit_timer_start(n.loop, &next->timer, 0, wait_deeper, next),
+                     SENNIT_OK);
+    nests[0].deepest++;
+    do {
+        err = sennit_loop_turn(n.loop, DEADLINE_MS);
+    } while (err == SENNIT_OK && sennit_loop_timeout_ms(n.loop) == 0);
+    sennit_timer_stop(n.loop, &next->timer);
+    if (nests[0].err == SENNIT_OK)
+        nests[0].err = err;
+}
+
+static void
+turns_nest_up_to_the_bound_and_are_refused_beyond(void **state)
+{
+    (void)state;
+    net_open(&n);
+    memset(nests, 0, sizeof nests);
+    assert_int_equal(
+        sennit_timer_start(n.loop, &nests[0].timer, 0, wait_deeper, &nests[0]),
+        SENNIT_OK);
+    assert_int_equal(sennit_loop_turn(n.loop, DEADLINE_MS), SENNIT_OK);
+    assert_int_equal(nests[0].deepest, 8);
+    assert_int_equal(nests[0].err, SENNIT_ESTATE);
+    /* And everything still works. */
+    assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+    net_close(&n);
+}
+
+typedef struct asker {
+    sennit_sock *req;
+    char answer[64];
+} asker;
+
+static void
+ask_inside(sennit_sock *sock, unsigned ready, void *arg)
+{
+    asker *a = arg;
+
+    (void)ready;
+    assert_string_equal(net_recv_flags(sock, SENNIT_DONTWAIT), "go");
+    sennit_sock_on_ready(sock, 0, NULL, NULL);
+    net_send(a->req, "what?");
+    snprintf(a->answer, sizeof a->answer, "%s", net_recv(a->req));
+}
+
+static void
+answer_it(sennit_sock *sock, unsigned ready, void *arg)
+{
+    (void)ready;
+    (void)arg;
+    assert_string_equal(net_recv_flags(sock, SENNIT_DONTWAIT), "what?");
+    net_send(sock, "that");
+}
+
+static void
+close_instead(sennit_sock *sock, unsigned ready, void *arg)
+{
+    (void)ready;
+    (void)arg;
+    sennit_sock_close(sock);
+}
+
+/* A callback asks somebody who is served by a callback inside its wait. */
+static void
+a_callback_may_wait_for_another(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock *push;
+        sennit_sock *pull;
+        sennit_sock *rep;
+        asker a = { NULL, "" };
+
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, NULL);
+        pull = net_sock(&n, SENNIT_PULL, NULL);
+        rep = net_sock(&n, SENNIT_REP, NULL);
+        a.req = net_sock(&n, SENNIT_REQ, NULL);
+        net_join(&n, pull, push, (transport)via);
+        net_join(&n, rep, a.req, (transport)via);
+        sennit_sock_on_ready(pull, SENNIT_READABLE, ask_inside, &a);
+        sennit_sock_on_ready(rep, SENNIT_READABLE, answer_it, NULL);
+        net_send(push, "go");
+        NET_UNTIL(&n, a.answer[0] != '\0');
+        assert_string_equal(a.answer, "that");
+        net_close(&n);
+    }
+}
+
+/* Whoever waits inside a callback hears of a peer that dies, and connects that failed
+ * are tried again, as outside. */
+static void
+a_callback_that_waits_hears_that_its_peer_died(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock *push;
+        sennit_sock *pull;
+        sennit_sock *rep;
+        asker a = { NULL, "" };
+
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, NULL);
+        pull = net_sock(&n, SENNIT_PULL, NULL);
+        rep = net_sock(&n, SENNIT_REP, NULL);
+        a.req = net_sock(&n, SENNIT_REQ, NULL);
+        net_join(&n, pull, push, (transport)via);
+        net_join(&n, rep, a.req, (transport)via);
+        sennit_sock_on_ready(pull, SENNIT_READABLE, ask_inside, &a);
+        sennit_sock_on_ready(rep, SENNIT_READABLE, close_instead, NULL);
+        net_send(push, "go");
+        NET_UNTIL(&n, a.answer[0] != '\0');
+        assert_string_equal(a.answer, "ECONNRESET");
+        net_close(&n);
+    }
+}
+
+typedef struct late {
+    sennit_timer timer;
+    sennit_sock *rep;
+    char endpoint[64];
+    char answer[64];
+} late;
+
+static void
+bind_late(void *arg)
+{
+    late *l = arg;
+
+    assert_int_equal(sennit_sock_bind(l->rep, l->endpoint), SENNIT_OK);
+    sennit_sock_on_ready(l->rep, SENNIT_READABLE, answer_it, NULL);
+}
+
+static void
+ask_before_there_is_anybody(void *arg)
+{
+    late *l = arg;
+    sennit_sock *req = net_sock(&n, SENNIT_REQ, NULL);
+
+    net_connect(req, l->endpoint);
+    net_send(req, "what?");
+    assert_int_equal(sennit_timer_start(n.loop, &l->timer, 3000000, bind_late, l),
+                     SENNIT_OK);
+    snprintf(l->answer, sizeof l->answer, "%s", net_recv(req));
+}
+
+static void
+a_callback_that_waits_connects_again_and_again(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        late l = { .timer = { 0 } };
+
+        net_open(&n);
+        snprintf(l.endpoint, sizeof l.endpoint, "%s", net_vacant((transport)via));
+        l.rep = net_sock(&n, SENNIT_REP, NULL);
+        assert_int_equal(
+            sennit_timer_start(n.loop, &l.timer, 0, ask_before_there_is_anybody, &l),
+            SENNIT_OK);
+        NET_UNTIL(&n, l.answer[0] != '\0');
+        assert_string_equal(l.answer, "that");
+        net_close(&n);
+    }
+}
+
+/* ---- timers ------------------------------------------------------------ */
+
+typedef struct tick {
+    sennit_timer timer;
+    char name;
+    struct tick *stop;
+    struct tick *start;
+    unsigned again;
+} tick;
+
+static char order[256];
+
+static void
+on_tick(void *arg)
+{
+    tick *t = arg;
+    size_t used = strlen(order);
+
+    assert_true(used + 2 < sizeof order);
+    order[used] = t->name;
+    order[used + 1] = '\0';
+    if (t->stop != NULL)
+        sennit_timer_stop(n.loop, &t->stop->timer);
+    if (t->start != NULL)
+        assert_int_equal(
+            sennit_timer_start(n.loop, &t->start->timer, 0, on_tick, t->start),
+            SENNIT_OK);
+    if (t->again > 0) {
+        t->again--;
+        assert_int_equal(sennit_timer_start(n.loop, &t->timer, 0, on_tick, t), SENNIT_OK);
+    }
+}
+
+static void
+start(tick *t, sennit_time delay_us)
+{
+    assert_int_equal(sennit_timer_start(n.loop, &t->timer, delay_us * 1000u, on_tick, t),
+                     SENNIT_OK);
+}
+
+static void
+timers_fire_in_the_order_of_their_times(void **state)
+{
+    tick ticks[4] = {
+        { .name = 'a' }, { .name = 'b' }, { .name = 'c' }, { .name = 'd' }
+    };
+
+    (void)state;
+    order[0] = '\0';
+    net_open(&n);
+    start(&ticks[2], 3000);
+    start(&ticks[0], 1000);
+    start(&ticks[3], 4000);
+    start(&ticks[1], 2000);
+    NET_UNTIL(&n, strlen(order) == 4);
+    assert_string_equal(order, "abcd");
+    net_close(&n);
+}
+
+static void
+a_timer_can_stop_and_restart_others_and_itself(void **state)
+{
+    tick a = { .name = 'a' };
+    tick b = { .name = 'b' };
+    tick c = { .name = 'c' };
+
+    (void)state;
+    order[0] = '\0';
+    net_open(&n);
+    a.stop = &b; /* due at the same moment, and yet it must not fire */
+    a.start = &c;
+    a.again = 2;
+    start(&a, 0);
+    start(&b, 0);
+    NET_UNTIL(&n, strlen(order) >= 6);
+    assert_null(strchr(order, 'b'));
+    assert_int_equal(strlen(order), 6);
+    start(&b, 1000);
+    start(&b, 2000); /* a restart, not a second timer */
+    NET_UNTIL(&n, strchr(order, 'b') != NULL);
+    assert_int_equal(sennit_loop_timeout_ms(n.loop), -1);
+    assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+    assert_int_equal(strlen(order), 7);
+    net_close(&n);
+}
+
+/* A timer that starts itself again for now must not keep a turn from ending. */
+static void
+a_timer_that_always_restarts_itself_does_not_hold_a_turn(void **state)
+{
+    tick a = { .name = 'a', .again = 100 };
+
+    (void)state;
+    order[0] = '\0';
+    net_open(&n);
+    start(&a, 0);
+    for (unsigned i = 1; i <= 5; i++) {
+        assert_int_equal(sennit_loop_turn(n.loop, -1), SENNIT_OK);
+        assert_int_equal(strlen(order), i);
+    }
+    sennit_timer_stop(n.loop, &a.timer);
+    net_close(&n);
+}
+
+/* ---- running and stopping ---------------------------------------------- */
+
+static void
+stop_it(void *arg)
+{
+    unsigned *calls = arg;
+
+    (*calls)++;
+    sennit_loop_stop(n.loop);
+}
+
+static void
+run_goes_on_until_it_is_stopped_and_can_run_again(void **state)
+{
+    unsigned calls = 0;
+
+    (void)state;
+    net_open(&n);
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_int_equal(sennit_loop_post(n.loop, stop_it, &calls), SENNIT_OK);
+        assert_int_equal(sennit_loop_run(n.loop), SENNIT_OK);
+        assert_int_equal(calls, i);
+    }
+    net_close(&n);
+}
+
+/* ---- posting ----------------------------------------------------------- */
+
+#define POSTERS 3
+#define POSTS   2000
+
+typedef struct poster {
+    pthread_t thread;
+    unsigned posted; /* the poster's */
+    unsigned ran;    /* the loop's */
+} poster;
+
+typedef struct post {
+    poster *from;
+    unsigned number;
+} post;
+
+static post posts[POSTERS][POSTS];
+static poster posters[POSTERS];
+
+static void
+ran(void *arg)
+{
+    post *p = arg;
+
+    assert_int_equal(p->number, p->from->ran);
+    p->from->ran++;
+}
+
+static void *
+post_many(void *arg)
+{
+    poster *self = arg;
+    size_t which = (size_t)(self - posters);
+
+    for (unsigned i = 0; i < POSTS; i++) {
+        posts[which][i] = (post){ self, i };
+        if (sennit_loop_post(n.loop, ran, &posts[which][i]) != SENNIT_OK)
+            break;
+        self->posted++;
+    }
+    return NULL;
+}
+
+static void
+calls_posted_from_threads_run_once_and_in_each_threads_order(void **state)
+{
+    unsigned total = 0;
+
+    (void)state;
+    net_open(&n);
+    memset(posters, 0, sizeof posters);
+    for (int i = 0; i < POSTERS; i++)
+        assert_int_equal(pthread_create(&posters[i].thread, NULL, post_many, &posters[i]),
+                         0);
+    while (total < POSTERS * POSTS) {
+        assert_int_equal(sennit_loop_turn(n.loop, DEADLINE_MS), SENNIT_OK);
+        total = posters[0].ran + posters[1].ran + posters[2].ran;
+    }
+    for (int i = 0; i < POSTERS; i++) {
+        pthread_join(posters[i].thread, NULL);
+        assert_int_equal(posters[i].posted, POSTS);
+        assert_int_equal(posters[i].ran, POSTS);
+    }
+    net_close(&n);
+}
+
+static void
+a_post_ends_a_receive_that_waits_and_may_close_its_socket(void **state)
+{
+    sennit_sock *pull;
+
+    (void)state;
+    net_open(&n);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    assert_int_equal(sennit_loop_post(n.loop, close_it, pull), SENNIT_OK);
+    assert_string_equal(net_recv(pull), "ECLOSED");
+    net_close(&n);
+}
+
+static void
+count_up(void *arg)
+{
+    (*(unsigned *)arg)++;
+}
+
+static void
+calls_still_waiting_are_run_by_close(void **state)
+{
+    unsigned calls = 0;
+
+    (void)state;
+    net_open(&n);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(sennit_loop_post(n.loop, count_up, &calls), SENNIT_OK);
+    net_close(&n);
+    assert_int_equal(calls, 10);
+}
+
+/* ---- threads ----------------------------------------------------------- */
+
+static void *
+try_everything(void *arg)
+{
+    sennit_sock *sock = arg;
+    sennit_sock *out;
+    sennit_msg msg;
+    sennit_err *errs = calloc(8, sizeof *errs);
+
+    sennit_msg_init(&msg);
+    errs[0] = sennit_loop_turn(n.loop, 0);
+    errs[1] = sennit_sock_open(&out, n.loop, SENNIT_PAIR, NULL);
+    errs[2] = sennit_sock_bind(sock, "inproc://x");
+    errs[3] = sennit_sock_connect(sock, "inproc://x");
+    errs[4] = sennit_sock_send(sock, &msg, SENNIT_DONTWAIT);
+    errs[5] = sennit_sock_recv(sock, &msg, SENNIT_DONTWAIT);
+    errs[6] = sennit_sock_subscribe(sock, (sennit_bytes){ NULL, 0 });
+    errs[7] = sennit_loop_run(n.loop);
+    return errs;
+}
+
+static void
+a_foreign_thread_is_refused(void **state)
+{
+    sennit_sock *sock;
+    pthread_t thread;
+    void *result;
+    sennit_err *errs;
+
+    (void)state;
+    net_open(&n);
+    sock = net_sock(&n, SENNIT_PAIR, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, try_everything, sock), 0);
+    pthread_join(thread, &result);
+    errs = result;
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(errs[i], SENNIT_ETHREAD);
+    free(errs);
+    net_close(&n);
+}
+
+/* ---- foreign loops ----------------------------------------------------- */
+
+/* Drives a loop as a foreign poll loop would, until `*done`. */
+static void
+poll_until(sennit_loop *loop, const unsigned *done, unsigned wanted)
+{
+    struct pollfd fds = { .fd = sennit_loop_fd(loop), .events = POLLIN };
+
+    assert_true(fds.fd >= 0);
+    while (*done < wanted) {
+        int timeout = sennit_loop_timeout_ms(loop);
+        int count =
+            poll(&fds, 1, timeout < 0 || timeout > DEADLINE_MS ? DEADLINE_MS : timeout);
+
+        if (count == 0 && timeout < 0)
+            fail_msg("a wake-up was lost: %u of %u", *done, wanted);
+        assert_int_equal(sennit_loop_turn(loop, 0), SENNIT_OK);
+    }
+}
+
+static void
+echo(sennit_sock *sock, unsigned ready, void *arg)
+{
+    (void)ready;
+    (void)arg;
+    net_send(sock, net_recv_flags(sock, SENNIT_DONTWAIT));
+}
+
+static void
+next_round(sennit_sock *sock, unsigned ready, void *arg)
+{
+    unsigned *rounds = arg;
+
+    (void)ready;
+    assert_string_equal(net_recv_flags(sock, SENNIT_DONTWAIT), "round|and round");
+    (*rounds)++;
+    net_send(sock, "round|and round");
+}
+
+static void
+a_foreign_loop_drives_ours_by_descriptor_and_timeout(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock *req;
+        sennit_sock *rep;
+        unsigned rounds = 0;
+        char endpoint[64];
+
+        net_open(&n);
+        snprintf(endpoint, sizeof endpoint, "%s", net_vacant((transport)via));
+        req = net_sock(&n, SENNIT_REQ, NULL);
+        rep = net_sock(&n, SENNIT_REP, NULL);
+        sennit_sock_on_ready(req, SENNIT_READABLE, next_round, &rounds);
+        sennit_sock_on_ready(rep, SENNIT_READABLE, echo, NULL);
+        net_connect(req, endpoint); /* fails first, so timers count too */
+        net_send(req, "round|and round");
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        assert_int_equal(sennit_sock_bind(rep, endpoint), SENNIT_OK);
+        poll_until(n.loop, &rounds, 500);
+        net_close(&n);
+    }
+}
+
+static void
+end_of_pair(sennit_sock *sock, unsigned ready, void *arg)
+{
+    sennit_event event;
+
+    (void)ready;
+    if (net_has_event(sock, SENNIT_EVENT_DISCONNECTED, &event))
+        (*(unsigned *)arg)++;
+}
+
+/* Closing leaves work behind: a foreign loop must be told to turn for it, or the peer
+ * never hears of it. */
+static void
+a_foreign_loop_is_told_to_turn_after_a_close(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock *a;
+        sennit_sock *b;
+        unsigned ended = 0;
+
+        net_open(&n);
+        a = net_sock(&n, SENNIT_PAIR, NULL);
+        b = net_sock(&n, SENNIT_PAIR, NULL);
+        net_join(&n, a, b, (transport)via);
+        while (sennit_loop_timeout_ms(n.loop) == 0)
+            assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        sennit_sock_on_ready(b, SENNIT_EVENTS, end_of_pair, &ended);
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        while (sennit_loop_timeout_ms(n.loop) == 0)
+            assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        sennit_sock_close(a);
+        poll_until(n.loop, &ended, 1);
+        net_close(&n);
+    }
+}
+
+static void *
+post_one(void *arg)
+{
+    return sennit_loop_post(n.loop, count_up, arg) == SENNIT_OK ? arg : NULL;
+}
+
+static void
+a_foreign_loop_is_woken_by_a_post(void **state)
+{
+    (void)state;
+    net_open(&n);
+    for (int i = 0; i < 50; i++) {
+        unsigned calls = 0;
+        pthread_t thread;
+
+        assert_int_equal(pthread_create(&thread, NULL, post_one, &calls), 0);
+        poll_until(n.loop, &calls, 1);
+        pthread_join(thread, NULL);
+    }
+    net_close(&n);
+}
+
+/* ---- signals ----------------------------------------------------------- */
+
+static volatile sig_atomic_t alarms;
+
+static void
+on_alarm(int number)
+{
+    (void)number;
+    alarms++;
+}
+
+static void
+a_signal_ends_a_receive_that_waits(void **state)
+{
+    struct sigaction action = { .sa_handler = on_alarm };
+    struct sigaction old;
+    /* Repeated, so that one that comes before the wait does not hang the test. */
+    struct itimerval often = { { 0, 2000 }, { 0, 2000 } };
+    struct itimerval never = { { 0, 0 }, { 0, 0 } };
+    sennit_sock *pull;
+
+    (void)state;
+    net_open(&n);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    assert_string_equal(net_recv(pull), "EINTR");
+    assert_int_equal(sennit_loop_turn(n.loop, DEADLINE_MS), SENNIT_EINTR);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &old, NULL), 0);
+    assert_true(alarms > 0);
+    net_close(&n);
+}
+
+static volatile sig_atomic_t pipes_raised;
+
+static void
+on_pipe(int number)
+{
+    (void)number;
+    pipes_raised++;
+}
+
+static void
+writing_to_a_peer_that_has_gone_never_raises_sigpipe(void **state)
+{
+    struct sigaction action = { .sa_handler = on_pipe };
+    struct sigaction old;
+
+    (void)state;
+    assert_int_equal(sigaction(SIGPIPE, &action, &old), 0);
+    for (int via = 0; via < INPROC; via++) {
+        for (int round = 0; round < 20; round++) {
+            sennit_sock *pair;
+            int fd;
+
+            net_open(&n);
+            pair = net_sock(&n, SENNIT_PAIR, NULL);
+            fd = raw_connect(net_bind(pair, (transport)via));
+            raw_handshake(&n, fd, "PAIR", NULL);
+            NET_UNTIL(&n, net_stats(pair).connections == 1);
+            close(fd);
+            for (int i = 0; i < 50; i++) {
+                (void)net_try_send(pair, "into the void", SENNIT_DONTWAIT);
+                sennit_sock_flush(pair);
+            }
+            NET_UNTIL(&n, net_stats(pair).connections == 0);
+            net_check_law(pair);
+            net_close(&n);
+        }
+    }
+    assert_int_equal(sigaction(SIGPIPE, &old, NULL), 0);
+    assert_int_equal(pipes_raised, 0);
+}
+
+/* ---- monitor ----------------------------------------------------------- */
+
+static void
+events_nobody_reads_are_dropped_oldest_first_and_counted(void **state)
+{
+    sennit_sock *push;
+    sennit_event event;
+    unsigned left = 0;
+    sennit_time at = 0;
+
+    (void)state;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, NULL);
+    /* LISTENING and UNBOUND each time. */
+    for (int i = 0; i < 50; i++) {
+        const char *endpoint = net_bind(push, TCP);
+
+        assert_int_equal(sennit_sock_unbind(push, endpoint), SENNIT_OK);
+    }
+    assert_int_equal(sennit_sock_next_event(push, &event), SENNIT_OK);
+    assert_int_equal(event.lost, 100 - 64);
+    assert_int_equal(event.kind, SENNIT_EVENT_LISTENING);
+    do {
+        left++;
+        assert_true(event.at >= at);
+        assert_non_null(event.reason);
+        at = event.at;
+        if (left > 1)
+            assert_int_equal(event.lost, 0);
+    } while (sennit_sock_next_event(push, &event) == SENNIT_OK);
+    assert_int_equal(left, 64);
+    net_close(&n);
+}
+
+static void
+the_monitor_tells_a_connections_whole_life_at_both_ends(void **state)
+{
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *router;
+        sennit_sock *dealer;
+        sennit_event event;
+        uint32_t number;
+
+        memcpy(opts.identity, "me", 2);
+        opts.identity_size = 2;
+        net_open(&n);
+        router = net_sock(&n, SENNIT_ROUTER, NULL);
+        dealer = net_sock(&n, SENNIT_DEALER, &opts);
+        net_join(&n, router, dealer, (transport)via);
+        event = net_event(&n, router, SENNIT_EVENT_LISTENING);
+        assert_string_equal(event.endpoint, sennit_sock_last_endpoint(router));
+        event = net_event(&n, router, SENNIT_EVENT_ACCEPTED);
+        number = event.peer;
+        event = net_event(&n, router, SENNIT_EVENT_READY);
+        assert_int_equal(event.peer, number);
+        assert_int_equal(event.identity_size, 2);
+        assert_memory_equal(event.identity, "me", 2);
+        net_event(&n, dealer, SENNIT_EVENT_CONNECTED);
+        net_event(&n, dealer, SENNIT_EVENT_READY);
+        sennit_sock_close(dealer);
+        event = net_event(&n, router, SENNIT_EVENT_DISCONNECTED);
+        assert_int_equal(event.peer, number);
+        assert_int_equal(event.err, SENNIT_ECONNRESET);
+        assert_string_equal(event.reason, "closed by peer");
+        assert_memory_equal(event.identity, "me", 2);
+        net_close(&n);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_callback_is_called_each_turn_until_there_is_nothing_left),
+        cmocka_unit_test(setting_a_callback_finds_what_is_there_already),
+        cmocka_unit_test(monitor_events_are_offered_like_messages),
+        cmocka_unit_test(a_callback_may_close_its_own_socket_and_others),
+        cmocka_unit_test(a_receive_that_waits_ends_when_its_socket_is_closed),
+        cmocka_unit_test(a_send_that_waits_ends_when_its_socket_is_closed),
+        cmocka_unit_test(turns_nest_up_to_the_bound_and_are_refused_beyond),
+        cmocka_unit_test(a_callback_may_wait_for_another),
+        cmocka_unit_test(a_callback_that_waits_hears_that_its_peer_died),
+        cmocka_unit_test(a_callback_that_waits_connects_again_and_again),
+        cmocka_unit_test(timers_fire_in_the_order_of_their_times),
+        cmocka_unit_test(a_timer_can_stop_and_restart_others_and_itself),
+        cmocka_unit_test(a_timer_that_always_restarts_itself_does_not_hold_a_turn),
+        cmocka_unit_test(run_goes_on_until_it_is_stopped_and_can_run_again),
+        cmocka_unit_test(calls_posted_from_threads_run_once_and_in_each_threads_order),
+        cmocka_unit_test(a_post_ends_a_receive_that_waits_and_may_close_its_socket),
+        cmocka_unit_test(calls_still_waiting_are_run_by_close),
+        cmocka_unit_test(a_foreign_thread_is_refused),
+        cmocka_unit_test(a_foreign_loop_drives_ours_by_descriptor_and_timeout),
+        cmocka_unit_test(a_foreign_loop_is_told_to_turn_after_a_close),
+        cmocka_unit_test(a_foreign_loop_is_woken_by_a_post),
+        cmocka_unit_test(a_signal_ends_a_receive_that_waits),
+        cmocka_unit_test(writing_to_a_peer_that_has_gone_never_raises_sigpipe),
+        cmocka_unit_test(events_nobody_reads_are_dropped_oldest_first_and_counted),
+        cmocka_unit_test(the_monitor_tells_a_connections_whole_life_at_both_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
