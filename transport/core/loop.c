@@ -50,6 +50,7 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         sni_link_init(lists[i]);
     loop->posted_last = &loop->posted_first;
+    loop->due_last = &loop->due_first;
     sni_timers_init(&loop->timers, &loop->allocator);
     loop->recv_blocks = sni_pool_new(&loop->allocator, SNI_RECV_BYTES, RECV_BLOCKS_KEPT);
     loop->chunks.small =
@@ -140,26 +141,27 @@ sennit_loop_post(sennit_loop *loop, void (*fn)(void *arg), void *arg)
     return SENNIT_OK;
 }
 
-static bool
+/* Those taken stay in the loop until each has run: a call that blocks must not hide
+ * the ones behind it from the turns inside it. */
+static void
 run_posted(sennit_loop *loop)
 {
     sni_posted *posted;
 
     pthread_mutex_lock(&loop->post_lock);
-    posted = loop->posted_first;
+    *loop->due_last = loop->posted_first;
+    if (loop->posted_first != NULL)
+        loop->due_last = loop->posted_last;
     loop->posted_first = NULL;
     loop->posted_last = &loop->posted_first;
     pthread_mutex_unlock(&loop->post_lock);
-    if (posted == NULL)
-        return false;
-    while (posted != NULL) {
-        sni_posted *next = posted->next;
-
+    while ((posted = loop->due_first) != NULL) {
+        loop->due_first = posted->next;
+        if (loop->due_first == NULL)
+            loop->due_last = &loop->due_first;
         posted->fn(posted->arg);
         sni_release(&sni_alloc_default, posted);
-        posted = next;
     }
-    return true;
 }
 
 /* ---- the turn ---------------------------------------------------------- */
@@ -282,11 +284,14 @@ run_timers(sennit_loop *loop)
 static void
 call_ready(sennit_loop *loop)
 {
-    sni_link taken;
+    size_t left = 0;
     sni_link *link;
 
-    take_list(&taken, &loop->touched);
-    while ((link = sni_list_first(&taken)) != NULL) {
+    /* Those touched now, and not what they touch. They stay in the list, where turns
+     * inside a callback find them. */
+    for (link = loop->touched.next; link != &loop->touched; link = link->next)
+        left++;
+    while (left-- > 0 && (link = sni_list_first(&loop->touched)) != NULL) {
         sni_link_remove(link);
         sni_sock_call(SNI_OWNER_OF(link, sennit_sock, touched));
     }
@@ -311,7 +316,8 @@ bury(sennit_loop *loop)
         if (pipe->session == NULL && pipe->peer.unread == 0)
             sni_pipe_free(pipe);
     }
-    if (!loop->socks_changed)
+    /* Callers of turns further out may hold sockets, but never anything below them. */
+    if (loop->depth > 1 || !loop->socks_changed)
         return any;
     loop->socks_changed = false;
     for (link = loop->socks.next; link != &loop->socks; link = next) {
@@ -334,9 +340,8 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
      * then: the caller looks again first. */
     if (flush_dirty(loop))
         until = 0;
-    /* What ended in calls between turns; also what a nested turn must not take
-     * apart under its caller is left for the outermost. */
-    if (loop->depth == 1 && bury(loop))
+    /* What ended in calls between turns. */
+    if (bury(loop))
         until = 0;
     if (has_work(loop))
         until = 0;
@@ -345,11 +350,10 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     count = reap(loop, next < until ? next : until);
     go_on(loop);
     run_timers(loop);
-    (void)run_posted(loop);
+    run_posted(loop);
     call_ready(loop);
     (void)flush_dirty(loop);
-    if (loop->depth == 1)
-        (void)bury(loop);
+    (void)bury(loop);
     loop->depth--;
     return count < 0 ? SENNIT_EINTR : SENNIT_OK;
 }
@@ -418,7 +422,8 @@ sennit_loop_timeout_ms(sennit_loop *loop)
     sennit_time next = sni_timers_next(&loop->timers);
     sennit_time now;
 
-    if (has_work(loop))
+    /* What ended is taken apart by a turn. */
+    if (has_work(loop) || loop->socks_changed || !sni_list_empty(&loop->ending))
         return 0;
     if (next == SENNIT_NEVER)
         return -1;

@@ -47,6 +47,9 @@ struct sennit_loop {
     bool stopped;
     bool socks_changed; /* a closed socket may have become free */
 
+    sni_posted *due_first; /* calls being run */
+    sni_posted **due_last;
+
     pthread_mutex_t post_lock; /* of the two below; the rest is the owner's */
     sni_posted *posted_first;
     sni_posted **posted_last;
