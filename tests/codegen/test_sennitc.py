@@ -6,6 +6,7 @@ be in one of those texts. With --update the texts are written anew, to be read b
 they are committed."""
 
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -42,6 +43,22 @@ def messages_of(fixture):
         return done.returncode, done.stdout, done.stderr, os.listdir(out)
 
 
+def on_terminal(more_environment):
+    """What a terminal is shown for a wrong schema."""
+    ours, theirs = pty.openpty()
+    shown = b""
+    with subprocess.Popen([SENNITC, "check", "unknown_type.snt"], cwd=DIAG, stderr=theirs,
+                          env={**os.environ, "NO_COLOR": "", **more_environment}):
+        os.close(theirs)
+        try:
+            while chunk := os.read(ours, 65536):
+                shown += chunk
+        except OSError:
+            pass  # how Linux says that the other side of a terminal is closed
+    os.close(ours)
+    return shown
+
+
 def fixtures():
     return sorted(name for name in os.listdir(DIAG) if name.endswith(".snt"))
 
@@ -68,8 +85,10 @@ class Diagnostics(unittest.TestCase):
         self.assertEqual((code, files), (1, []))
         self.assertIn("[FILE_TOO_LARGE]", text)
 
-    def test_output_that_is_no_terminal_has_no_colour(self):
+    def test_only_a_terminal_gets_colour_and_only_if_it_wants_it(self):
         self.assertNotIn(b"\x1b", messages_of("unknown_type.snt")[2])
+        self.assertIn(b"\x1b[1;31merror:\x1b[0m", on_terminal({}))
+        self.assertNotIn(b"\x1b", on_terminal({"NO_COLOR": "1"}))
 
 
 def add_fixture(fixture):
