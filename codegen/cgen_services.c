@@ -142,12 +142,51 @@ put_oneway(sni_cgen *gen, const sni_cgen_method *m)
 }
 
 static void
+put_method_macros(sni_cgen *gen, const sni_cgen_method *m)
+{
+    sni_idl_put(gen->h, "\n");
+    if (!m->method->oneway)
+        sni_idl_put(gen->h, "#define %s_TIMEOUT_MS %u\n", m->upper,
+                    (unsigned)m->method->timeout_ms);
+    sni_idl_put(gen->h, "#define %s_IDEMPOTENT %s\n\n", m->upper,
+                m->method->idempotent ? "true" : "false");
+}
+
+/* The schema's words, and which declared errors to be ready for. */
+static void
+put_method_doc(sni_cgen *gen, const sni_cgen_method *m)
+{
+    sni_idl_naming naming = m->method->naming;
+    const char *throws = "";
+    for (size_t i = 0; i < m->method->throws_count; i++)
+        throws = sni_idl_format(gen->arena, "%s%s %s", throws,
+                                i ? "," : "Throws:", m->method->throws[i]->naming.name);
+    if (*throws)
+        naming.doc = sni_idl_format(gen->arena, "%s%s%s.", naming.doc ? naming.doc : "",
+                                    naming.doc ? "\n" : "", throws);
+    sni_cgen_put_doc(gen->h, "", &naming);
+}
+
+static const char client_guide[] =
+    "How %s is called. For a method X,\n"
+    "X        blocks until the outcome; `error` is filled for every failure, what was\n"
+    "         given and the detail of an error are in `arena`\n"
+    "X_start  returns at once; `fn` is lent the outcome once, in a later turn of the\n"
+    "         loop; when X_start itself fails, `fn` is never called\n"
+    "A one-way X is sent and not heard of again. What `in` points to may go as soon as\n"
+    "any of them returns. `opts` may be NULL. Errors: those of rpc.h, and EINVAL for a\n"
+    "text that is not UTF-8.";
+
+static void
 put_client(sni_cgen *gen, const sni_idl_service *service)
 {
     const char *owner = sni_cgen_name(gen, service);
     const char *upper = sni_cgen_upper(gen, service);
+    sni_idl_put(gen->h, "\n");
+    sni_idl_put_comment(gen->h, "",
+                        sni_idl_format(gen->arena, client_guide, service->naming.name));
     sni_idl_put(gen->h,
-                "\ntypedef struct %s_client {\n    sennit_client client;\n} %s_client;\n"
+                "typedef struct %s_client {\n    sennit_client client;\n} %s_client;\n"
                 "\nvoid %s_client_init(%s_client *client, sennit_bus *bus);\n",
                 owner, owner, owner, owner);
     sni_idl_put(gen->c,
@@ -156,11 +195,8 @@ put_client(sni_cgen *gen, const sni_idl_service *service)
                 owner, owner, upper);
     for (size_t i = 0; i < service->methods_count; i++) {
         sni_cgen_method m = describe(gen, service, &service->methods[i]);
-        sni_idl_put(gen->h, "\n");
-        sni_cgen_put_doc(gen->h, "", &m.method->naming);
-        sni_idl_put(gen->h, "#define %s_TIMEOUT_MS %u\n#define %s_IDEMPOTENT %s\n",
-                    m.upper, (unsigned)m.method->timeout_ms, m.upper,
-                    m.method->idempotent ? "true" : "false");
+        put_method_macros(gen, &m);
+        put_method_doc(gen, &m);
         if (m.method->oneway) {
             put_oneway(gen, &m);
             continue;
