@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* PUB and SUB over fake peers. */
+#include "base/limits.h"
 #include "fake.h"
 
 static fake f;
@@ -157,6 +158,40 @@ a_topic_beyond_the_bound_is_refused(void **state)
     free(topic);
 }
 
+/* Twice the same counts once. */
+static void
+more_topics_than_a_peer_may_hold_are_refused(void **state)
+{
+    uint8_t topic[4];
+    sennit_err err = SENNIT_OK;
+    uint32_t i;
+
+    (void)state;
+    fake_open(&f, SENNIT_PUB, false);
+    fake_join(&f, 0, "");
+    fake_join(&f, 1, "");
+    /* Instead of hearing a million of them first. */
+    f.peers[0].peer.topics = SNI_TOPICS_PER_PEER_MAX - 100;
+    for (i = 0; err == SENNIT_OK; i++) {
+        sni_put_u32(topic, i);
+        err = sni_pattern_subscription(&f.pattern, &f.peers[0].peer, true,
+                                       sni_bytes(topic, sizeof topic));
+        if (i % 10 == 1) {
+            hear(0, true, "again");
+            hear(0, true, "again");
+            hear(0, false, "again");
+            hear(0, false, "again");
+        }
+    }
+    assert_int_equal(err, SENNIT_EMSGSIZE);
+    assert_int_equal(i, 101);
+    hear(1, true, "another peer has its own bound");
+    sni_pattern_disconnected(&f.pattern, &f.peers[0].peer, true);
+    hear(0, true, "after a reconnect it begins anew");
+    assert_int_equal(f.stats.subscriptions, 2);
+    fake_close(&f);
+}
+
 static void
 no_memory_to_match_drops_that_copy_and_counts_it(void **state)
 {
@@ -301,6 +336,7 @@ main(void)
         cmocka_unit_test(
             who_matched_the_first_frame_gets_the_whole_message_and_nobody_else),
         cmocka_unit_test(a_peer_that_comes_back_has_to_subscribe_again),
+        cmocka_unit_test(more_topics_than_a_peer_may_hold_are_refused),
         cmocka_unit_test(a_topic_beyond_the_bound_is_refused),
         cmocka_unit_test(no_memory_to_match_drops_that_copy_and_counts_it),
         cmocka_unit_test(pub_does_not_receive_and_sub_does_not_send),
