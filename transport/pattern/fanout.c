@@ -18,10 +18,14 @@ pub_subscription(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes top
 
     if (topic.size > SNI_TOPIC_MAX_BYTES)
         return SENNIT_EMSGSIZE;
-    if (on)
+    if (on) {
         err = sni_trie_add(&pattern->topics, topic, peer, &count);
-    else
-        (void)sni_trie_remove(&pattern->topics, topic, peer, true, &count);
+        if (err == SENNIT_OK && count == 1 && ++peer->topics > SNI_TOPICS_PER_PEER_MAX)
+            err = SENNIT_EMSGSIZE;
+    } else if (sni_trie_remove(&pattern->topics, topic, peer, true, &count) ==
+               SENNIT_OK) {
+        peer->topics--;
+    }
     pattern->stats->subscriptions = pattern->topics.entries;
     return err;
 }
@@ -31,6 +35,7 @@ pub_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
 {
     (void)queue_empty;
     sni_trie_forget(&pattern->topics, peer);
+    peer->topics = 0;
     pattern->stats->subscriptions = pattern->topics.entries;
 }
 

@@ -22,6 +22,7 @@ typedef struct sni_peer {
     bool writable;       /* below its high-water mark; the pipe keeps it right */
     bool connected;      /* handshake done; may be false while messages queue already */
     uint64_t stamp;      /* last publication it was matched for */
+    uint32_t topics;     /* PUB: it subscribed to */
     uint32_t number;     /* of the current connection */
     sennit_msg identity; /* ROUTER: what it is known by */
 } sni_peer;
