@@ -189,6 +189,20 @@ sni_inproc_connect(sennit_sock *sock, const char *name)
     return err;
 }
 
+bool
+sni_inproc_connected(const sennit_sock *sock, const char *name)
+{
+    for (const sni_link *link = sock->pipes.next; link != &sock->pipes;
+         link = link->next) {
+        const sni_pipe *pipe = SNI_CONST_OWNER_OF(link, sni_pipe, link);
+
+        if (pipe->inproc_connecter && !pipe->retired &&
+            strcmp(pipe->inproc_name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Cuts the pipes of `sock` at one side of a name. */
 static bool
 cut(sennit_sock *sock, const char *name, bool connecter)

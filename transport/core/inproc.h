@@ -15,6 +15,9 @@ sennit_err sni_inproc_bind(sennit_sock *sock, const char *name);
  * has a peer, or an identity that is taken). */
 sennit_err sni_inproc_connect(sennit_sock *sock, const char *name);
 
+/* Whether `sock` has connected to `name` and neither side has ended it. */
+bool sni_inproc_connected(const sennit_sock *sock, const char *name);
+
 /* Errors: ENOENT. */
 sennit_err sni_inproc_unbind(sennit_sock *sock, const char *name);
 sennit_err sni_inproc_disconnect(sennit_sock *sock, const char *name);

@@ -312,12 +312,14 @@ sennit_sock_connect(sennit_sock *sock, const char *endpoint)
         err = sni_endpoint_parse(endpoint, false, &parsed);
     if (err)
         return err;
-    if (parsed.kind == SNI_ENDPOINT_INPROC)
-        err = sni_inproc_connect(sock, parsed.name);
-    else if (strlen(endpoint) >= SNI_ENDPOINT_TEXT_MAX)
+    if (parsed.kind == SNI_ENDPOINT_INPROC) {
+        if (!connects_once(sock->type) || !sni_inproc_connected(sock, parsed.name))
+            err = sni_inproc_connect(sock, parsed.name);
+    } else if (strlen(endpoint) >= SNI_ENDPOINT_TEXT_MAX) {
         err = SENNIT_ENAMETOOLONG;
-    else if (!connects_once(sock->type) || find_dialer(sock, endpoint) == NULL)
+    } else if (!connects_once(sock->type) || find_dialer(sock, endpoint) == NULL) {
         err = sni_dialer_open(sock, &parsed.address, endpoint);
+    }
     if (err == SENNIT_OK)
         set_last_endpoint(sock, endpoint);
     return err;
