@@ -19,6 +19,7 @@ typedef struct sni_idl_parser {
     sni_idl_token ahead;
     sni_idl_span before; /* the token taken last */
     int depth;           /* of types and values inside one another */
+    unsigned maps;       /* '{' of map types that are open here */
     uint32_t reported;   /* place of the last syntax error + 1: one per place */
 } sni_idl_parser;
 
@@ -213,16 +214,18 @@ at_decl(const sni_idl_parser *parser)
 static void
 recover(sni_idl_parser *parser)
 {
-    unsigned blocks = 0;
+    unsigned blocks = parser->maps;
+    parser->maps = 0;
     while (!at_kind(parser, SNI_IDL_TOKEN_END)) {
-        if (!blocks && (at(parser, "}") || at_decl(parser)))
+        if (at_decl(parser) || (!blocks && at(parser, "}")))
             return;
         if (at(parser, "{"))
             blocks++;
         bool closes = at(parser, "}") && --blocks == 0;
         bool ends = at(parser, ";") && blocks == 0;
         advance(parser);
-        if (ends || (closes && !at(parser, ":") && !at(parser, "?") && !at(parser, "]")))
+        /* What goes on after the '}' of a map type is still the same item. */
+        if (ends || (closes && !at_kind(parser, SNI_IDL_TOKEN_PUNCT)))
             return;
     }
 }
@@ -387,9 +390,11 @@ parse_type_inside(sni_idl_parser *parser, sni_ast_type *type)
             return false;
     } else if (take(parser, "{")) {
         type->kind = SNI_AST_TYPE_MAP;
+        parser->maps++;
         if (!parse_type(parser, &type->key) || !want(parser, ":") ||
             !parse_type(parser, &type->element) || !want(parser, "}"))
             return false;
+        parser->maps--;
     } else {
         type->kind = SNI_AST_TYPE_NAME;
         if (!want_qname(parser, &type->name, "a type"))
@@ -879,15 +884,10 @@ parse_decls(sni_idl_parser *parser, sni_ast_file *file)
         }
         if (done)
             continue;
-        /* A stray '}' or the very token that failed must not stop us twice. */
-        if (at(parser, "}") || parser->now.span.at == start)
+        /* The very token that failed must not fail again. */
+        if (parser->now.span.at == start)
             advance(parser);
-        else
-            recover(parser);
-        take(parser, "}");
-        if (parser->now.span.at != start && !at_decl(parser) && !done &&
-            !at_kind(parser, SNI_IDL_TOKEN_END) && !is_decl_keyword(&parser->now))
-            recover(parser);
+        recover(parser);
     }
 }
 
