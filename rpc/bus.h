@@ -222,6 +222,8 @@ struct sennit_bus {
     sni_timers timers; /* calls' and inbounds' */
     sni_link consumers;
     sni_link ready;
+    sni_mail *spare_mail; /* storage that waits to be used again */
+    uint32_t spare_mail_count;
     sni_link outcomes;
     sni_link nodes;
     sni_link conns;

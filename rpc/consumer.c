@@ -14,6 +14,7 @@ struct sni_mail {
     sni_mail *next;
     sni_record_type type;
     bool guest;
+    bool pooled; /* its storage is of the one small size */
     uint8_t node[SENNIT_NODE_ID_SIZE];
     uint64_t inbound;
     const sennit_method *method;
@@ -25,6 +26,8 @@ struct sni_mail {
     sennit_msg frame;
     uint8_t data[]; /* address, headers, body */
 };
+
+_Static_assert(sizeof(sni_mail) <= SNI_MAIL_POOL_BYTES / 2, "pooled mail has room");
 
 /* Bodies up to this size are copied, so that small mail does not pin a large block
  * of received bytes. */
@@ -57,17 +60,37 @@ mail_bytes(const sni_mail *mail)
     return letter_bytes(mail->address_size, mail->headers_size, mail->body.size);
 }
 
+/* Storage for `size` bytes of mail: small mail has one size, so that what a burst
+ * took serves the next one. */
+static sni_mail *
+mail_storage(sennit_bus *bus, size_t size)
+{
+    sni_mail *mail = bus->spare_mail;
+    bool pooled = size <= SNI_MAIL_POOL_BYTES;
+
+    if (pooled && mail != NULL) {
+        bus->spare_mail = mail->next;
+        bus->spare_mail_count--;
+    } else {
+        mail = sni_acquire(bus->alloc, pooled ? SNI_MAIL_POOL_BYTES : size);
+    }
+    if (mail != NULL) {
+        memset(mail, 0, sizeof *mail);
+        mail->pooled = pooled;
+    }
+    return mail;
+}
+
 static sni_mail *
 mail_new(sennit_bus *bus, const sni_letter *letter)
 {
     bool copy = letter->frame == NULL || letter->body.size <= COPY_MAX_BYTES;
     size_t size = letter->address.size + letter->headers.size;
     sni_mail *mail =
-        sni_acquire(bus->alloc, sizeof *mail + size + (copy ? letter->body.size : 0));
+        mail_storage(bus, sizeof *mail + size + (copy ? letter->body.size : 0));
 
     if (mail == NULL)
         return NULL;
-    memset(mail, 0, sizeof *mail);
     mail->type = letter->type;
     mail->guest = letter->node == NULL;
     if (letter->node != NULL)
@@ -98,7 +121,13 @@ static void
 mail_free(sennit_bus *bus, sni_mail *mail)
 {
     sennit_msg_fini(&mail->frame);
-    sni_release(bus->alloc, mail);
+    if (!mail->pooled || bus->spare_mail_count >= SNI_MAIL_POOL_MAX) {
+        sni_release(bus->alloc, mail);
+        return;
+    }
+    mail->next = bus->spare_mail;
+    bus->spare_mail = mail;
+    bus->spare_mail_count++;
 }
 
 static void
@@ -456,6 +485,12 @@ sni_consumers_free(sennit_bus *bus)
 
         consumer_unregister(consumer);
         consumer_free(consumer);
+    }
+    while (bus->spare_mail != NULL) {
+        sni_mail *mail = bus->spare_mail;
+
+        bus->spare_mail = mail->next;
+        sni_release(bus->alloc, mail);
     }
 }
 

@@ -37,6 +37,11 @@
  * its neighbours. */
 #define SNI_CONSUMER_BURST 16u
 
+/* Mail of up to so many bytes, address and all, is stored in pieces of this size, of
+ * which a bus keeps so many for the next burst. */
+#define SNI_MAIL_POOL_BYTES 512u
+#define SNI_MAIL_POOL_MAX   1024u
+
 /* Consumed addresses a peer may announce. One more is a protocol error. */
 #define SNI_PEER_ADDRESSES_MAX (256u * 1024u)
 
