@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* What a message may cost: allocations and calls to the kernel, counted in a backend
+ * around epoll. The clock is the test's, so the numbers are the same on any machine:
+ * whether sends are gathered depends on it and on nothing else. */
+#include "net.h"
+
+#include "base/limits.h"
+#include "core/loop.h"
+
+static struct {
+    const sni_io_ops *real;
+    sni_io_ops ops;
+    sennit_time now;
+    sennit_time step; /* what each look at the clock takes */
+    unsigned sends;
+    unsigned recvs;
+    unsigned reaps;
+    unsigned nothing; /* reaps that brought nothing */
+} io;
+
+static void
+count_done(const sni_op *op)
+{
+    io.recvs += op->kind == SNI_OP_RECV;
+}
+
+static bool
+counting_submit(sni_io *self, sni_op *op)
+{
+    bool is_done = io.real->submit(self, op);
+
+    io.sends += op->kind == SNI_OP_SEND;
+    if (is_done)
+        count_done(op);
+    return is_done;
+}
+
+static int
+counting_reap(sni_io *self, sni_op **done, int done_max, sennit_time until)
+{
+    int count;
+
+    /* Real waits end by themselves: what is awaited here has been sent. */
+    count = io.real->reap(self, done, done_max, until == 0 ? 0 : SENNIT_NEVER);
+    io.reaps++;
+    io.nothing += count == 0;
+    for (int i = 0; i < count; i++)
+        count_done(done[i]);
+    return count;
+}
+
+static sennit_time
+counting_now(sni_io *self)
+{
+    (void)self;
+    io.now += io.step;
+    return io.now;
+}
+
+static sennit_err
+open_counting(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_blocks, void *arg)
+{
+    sennit_err err = sni_io_epoll_open(out, alloc, recv_blocks);
+
+    (void)arg;
+    if (err)
+        return err;
+    io.real = (*out)->ops;
+    io.ops = *io.real;
+    io.ops.submit = counting_submit;
+    io.ops.reap = counting_reap;
+    io.ops.now = counting_now;
+    (*out)->ops = &io.ops;
+    return SENNIT_OK;
+}
+
+static void
+reset_counts(void)
+{
+    io.sends = 0;
+    io.recvs = 0;
+    io.reaps = 0;
+    io.nothing = 0;
+}
+
+static void
+open_net(net *n)
+{
+    test_alloc_init(&n->alloc);
+    io.now = 1000000000;
+    io.step = 0;
+    assert_int_equal(
+        sni_loop_open_with(&n->loop, &n->alloc.allocator, open_counting, NULL), SENNIT_OK);
+}
+
+static net n;
+
+static sennit_sock *
+endless(sennit_sock_type type)
+{
+    sennit_sock_opts opts = net_opts();
+
+    opts.send_timeout_ms = -1;
+    opts.recv_timeout_ms = -1;
+    opts.handshake_timeout_ms = 0;
+    opts.send_hwm_msgs = 0;
+    opts.recv_hwm_msgs = 0;
+    return net_sock(&n, type, &opts);
+}
+
+static uint8_t body[64];
+
+static void
+send_64(sennit_sock *sock)
+{
+    assert_int_equal(sennit_sock_send_bytes(sock, body, sizeof body, 0), SENNIT_OK);
+}
+
+static void
+recv_64(sennit_sock *sock)
+{
+    size_t size;
+
+    assert_int_equal(sennit_sock_recv_bytes(sock, body, sizeof body, &size, 0), SENNIT_OK);
+    assert_int_equal(size, sizeof body);
+}
+
+static void
+round_trips(sennit_sock *req, sennit_sock *rep, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        send_64(req);
+        recv_64(rep);
+        send_64(rep);
+        recv_64(req);
+    }
+}
+
+/* Longer between two messages than sends are gathered: the idle case. */
+static void
+a_round_trip_is_one_send_one_receive_and_one_wait_at_each_end(void **state)
+{
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        sennit_sock *req;
+        sennit_sock *rep;
+
+        open_net(&n);
+        req = endless(SENNIT_REQ);
+        rep = endless(SENNIT_REP);
+        net_join(&n, rep, req, (transport)via);
+        io.step = 10 * SNI_GATHER_NS;
+        round_trips(req, rep, 10);
+        reset_counts();
+        round_trips(req, rep, 1000);
+        assert_int_equal(io.sends, 2000);
+        assert_int_equal(io.recvs, 2000);
+        assert_true(io.reaps <= 2000);
+        net_close(&n);
+    }
+}
+
+static void
+a_round_trip_allocates_nothing(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock *req;
+        sennit_sock *rep;
+        uint64_t before;
+
+        open_net(&n);
+        req = endless(SENNIT_REQ);
+        rep = endless(SENNIT_REP);
+        net_join(&n, rep, req, (transport)via);
+        io.step = 10 * SNI_GATHER_NS;
+        round_trips(req, rep, 100);
+        before = n.alloc.requests;
+        round_trips(req, rep, 1000);
+        assert_int_equal(n.alloc.requests - before, 0);
+        net_close(&n);
+    }
+}
+
+/* No time passes in a burst: everything behind the first message is one batch after
+ * the other. */
+static void
+a_burst_of_ten_thousand_takes_less_than_a_hundred_sends(void **state)
+{
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        sennit_sock *push;
+        sennit_sock *pull;
+
+        open_net(&n);
+        push = endless(SENNIT_PUSH);
+        pull = endless(SENNIT_PULL);
+        net_join(&n, pull, push, (transport)via);
+        reset_counts();
+        for (int i = 0; i < 10000; i++)
+            send_64(push);
+        for (int i = 0; i < 10000; i++)
+            recv_64(pull);
+        assert_true(io.sends < 100);
+        assert_true(io.recvs < 100);
+        assert_true(io.reaps < 100);
+        net_close(&n);
+    }
+}
+
+static void
+a_stream_of_messages_allocates_nothing(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock *push;
+        sennit_sock *pull;
+        uint64_t before = 0;
+
+        open_net(&n);
+        push = endless(SENNIT_PUSH);
+        pull = endless(SENNIT_PULL);
+        net_join(&n, pull, push, (transport)via);
+        for (int round = 0; round < 20; round++) {
+            if (round == 10)
+                before = n.alloc.requests;
+            for (int i = 0; i < 1000; i++)
+                send_64(push);
+            for (int i = 0; i < 1000; i++)
+                recv_64(pull);
+        }
+        assert_int_equal(n.alloc.requests - before, 0);
+        net_close(&n);
+    }
+}
+
+static void
+an_idle_connection_costs_little_memory(void **state)
+{
+    sennit_sock *router;
+    size_t before;
+
+    (void)state;
+    open_net(&n);
+    router = endless(SENNIT_ROUTER);
+    for (int i = 0; i < 100; i++)
+        net_join(&n, router, endless(SENNIT_DEALER), TCP);
+    before = n.alloc.live_bytes;
+    for (int i = 0; i < 100; i++)
+        net_join(&n, router, endless(SENNIT_DEALER), TCP);
+    /* A listener, a socket, and both ends of a connection, the monitors' rings with
+     * them, which are the most of it. */
+    assert_true((n.alloc.live_bytes - before) / 100 < 40000);
+    net_close(&n);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_round_trip_is_one_send_one_receive_and_one_wait_at_each_end),
+        cmocka_unit_test(a_round_trip_allocates_nothing),
+        cmocka_unit_test(a_burst_of_ten_thousand_takes_less_than_a_hundred_sends),
+        cmocka_unit_test(a_stream_of_messages_allocates_nothing),
+        cmocka_unit_test(an_idle_connection_costs_little_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
