@@ -22,6 +22,10 @@
  * beyond this only for a frame that is known to be larger. */
 #define SNI_RECV_BYTES (128u * 1024u)
 
+/* Small bodies that are copied out of a window go into recycled blocks of this size;
+ * larger ones into memory of their own. */
+#define SNI_BODY_BYTES 256u
+
 /* Less room than this at the end of a window, and it moves to a fresh block
  * before the next receive. */
 #define SNI_RECV_MIN_BYTES (16u * 1024u)

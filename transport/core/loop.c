@@ -12,6 +12,7 @@
 #define RECV_BLOCKS_KEPT  32u
 #define LARGE_CHUNKS_KEPT 32u
 #define SMALL_CHUNKS_KEPT 256u
+#define BODIES_KEPT       256u
 
 /* ---- opening and closing ----------------------------------------------- */
 
@@ -26,6 +27,7 @@ static void
 free_pools(sennit_loop *loop)
 {
     sni_pool_free(loop->recv_blocks);
+    sni_pool_free(loop->bodies);
     sni_pool_free(loop->chunks.small);
     sni_pool_free(loop->chunks.large);
 }
@@ -53,11 +55,12 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     loop->due_last = &loop->due_first;
     sni_timers_init(&loop->timers, &loop->allocator);
     loop->recv_blocks = sni_pool_new(&loop->allocator, SNI_RECV_BYTES, RECV_BLOCKS_KEPT);
+    loop->bodies = sni_pool_new(&loop->allocator, SNI_BODY_BYTES, BODIES_KEPT);
     loop->chunks.small =
         sni_pool_new(&loop->allocator, SNI_CHUNK_SMALL_BYTES, SMALL_CHUNKS_KEPT);
     loop->chunks.large =
         sni_pool_new(&loop->allocator, SNI_CHUNK_BYTES, LARGE_CHUNKS_KEPT);
-    if (loop->recv_blocks == NULL || loop->chunks.small == NULL ||
+    if (loop->recv_blocks == NULL || loop->bodies == NULL || loop->chunks.small == NULL ||
         loop->chunks.large == NULL)
         goto fail_pools;
     err = open_io(&loop->io, &loop->allocator, loop->recv_blocks, arg);

@@ -25,6 +25,7 @@ struct sennit_loop {
     pthread_t owner;
     sni_io *io;
     sni_pool *recv_blocks;
+    sni_pool *bodies;
     sni_chunk_pools chunks;
     sni_timers timers;
 

@@ -97,6 +97,7 @@ open_engine(sni_session *session)
     sni_engine_cfg cfg = {
         .alloc = &loop->allocator,
         .windows = loop->recv_blocks,
+        .bodies = loop->bodies,
         .outq = session->pipe != NULL ? &session->pipe->outq : NULL,
         .type = sock->type,
         .identity = sni_bytes(sock->opts.identity, sock->opts.identity_size),

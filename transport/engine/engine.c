@@ -556,7 +556,9 @@ take_body(sni_engine *engine, uint8_t *body, size_t size, bool more, sni_msg *ms
 
     if (size > SENNIT_MSG_INLINE_MAX && size <= SPARSE_BODY_MAX &&
         window->filled < SPARSE_WINDOW_MAX) {
-        sni_block *own = sni_block_new(engine->cfg.alloc, size);
+        sni_block *own = size <= SNI_BODY_BYTES && engine->cfg.bodies != NULL
+                             ? sni_pool_take(engine->cfg.bodies)
+                             : sni_block_new(engine->cfg.alloc, size);
 
         if (own == NULL)
             return false;

@@ -21,6 +21,7 @@ typedef struct sni_engine sni_engine;
 typedef struct sni_engine_cfg {
     const sennit_allocator *alloc;
     sni_pool *windows; /* receive blocks of SNI_RECV_BYTES */
+    sni_pool *bodies;  /* blocks of SNI_BODY_BYTES, or NULL: none are recycled */
     sni_outq *outq;    /* data to send; borrowed, may hold messages already;
                           NULL: none until sni_engine_set_outq() */
     sennit_sock_type type;
