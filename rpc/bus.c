@@ -44,27 +44,64 @@ sni_bus_random(sennit_bus *bus)
 
 /* ---- Telling the application ------------------------------------------ */
 
+/* A dead letter that waits to be told; the address and the head lie behind it. */
+struct sni_obituary {
+    sni_obituary *next;
+    sennit_dead_letter letter;
+    uint8_t node[SENNIT_NODE_ID_SIZE];
+    uint8_t data[];
+};
+
 void
 sni_bus_dead(sennit_bus *bus, sennit_dead_reason reason, const sni_letter *letter)
 {
-    sennit_dead_letter told = {
-        .reason = reason,
-        .address = letter->address,
-        .node = letter->node,
-        .size = letter->body.size,
-        .head = letter->body,
-    };
+    size_t head_size =
+        letter->body.size < SNI_DEAD_HEAD_BYTES ? letter->body.size : SNI_DEAD_HEAD_BYTES;
+    sni_obituary *told;
 
     bus->stats.dead_letters_total[reason]++;
-    if (bus->dead_fn == NULL || bus->telling_dead)
+    if (bus->dead_fn == NULL || bus->telling_dead || bus->dead_count >= SNI_DEAD_TOLD_MAX)
         return;
-    if (told.head.size > SNI_DEAD_HEAD_BYTES)
-        told.head.size = SNI_DEAD_HEAD_BYTES;
-    if (letter->arrived > 0)
-        told.age = sennit_loop_now(bus->loop) - letter->arrived;
-    bus->telling_dead = true;
-    bus->dead_fn(&told, bus->dead_arg);
-    bus->telling_dead = false;
+    told = sni_acquire(bus->alloc, sizeof *told + letter->address.size + head_size);
+    if (told == NULL)
+        return; /* it is counted */
+    memset(told, 0, sizeof *told);
+    if (letter->address.size > 0)
+        memcpy(told->data, letter->address.data, letter->address.size);
+    if (head_size > 0)
+        memcpy(told->data + letter->address.size, letter->body.data, head_size);
+    if (letter->node != NULL)
+        memcpy(told->node, letter->node, sizeof told->node);
+    told->letter = (sennit_dead_letter){
+        .reason = reason,
+        .address = { (const char *)told->data, letter->address.size },
+        .node = letter->node != NULL ? told->node : NULL,
+        .age = letter->arrived > 0 ? sennit_loop_now(bus->loop) - letter->arrived : 0,
+        .size = letter->body.size,
+        .head = { told->data + letter->address.size, head_size },
+    };
+    *bus->dead_last = told;
+    bus->dead_last = &told->next;
+    bus->dead_count++;
+}
+
+/* Tells what waits to be told. What dies meanwhile is counted only. */
+static void
+tell_dead(sennit_bus *bus)
+{
+    while (bus->dead_first != NULL) {
+        sni_obituary *told = bus->dead_first;
+
+        bus->dead_first = told->next;
+        if (bus->dead_first == NULL)
+            bus->dead_last = &bus->dead_first;
+        bus->dead_count--;
+        bus->telling_dead = true;
+        if (bus->dead_fn != NULL)
+            bus->dead_fn(&told->letter, bus->dead_arg);
+        bus->telling_dead = false;
+        sni_release(bus->alloc, told);
+    }
 }
 
 /* A text of a frame as a C string. */
@@ -81,13 +118,13 @@ terminated(sennit_str text, char out[static SNI_ENDPOINT_MAX + 1])
 
 void
 sni_bus_tell(sennit_bus *bus, sennit_peer_event_kind kind, const sni_conn *conn,
-             const sni_hello *hello, const char *reason)
+             const uint8_t *node, const sni_hello *hello, const char *reason)
 {
     char advertised[SNI_ENDPOINT_MAX + 1] = "";
     char events[SNI_ENDPOINT_MAX + 1] = "";
     sennit_peer_event told = {
         .kind = kind,
-        .node = conn->node != NULL ? conn->node->id : NULL,
+        .node = node,
         .endpoint = conn->linked != NULL ? conn->linked->endpoint : "",
         .advertised = advertised,
         .events = events,
@@ -171,6 +208,14 @@ sooner(sennit_time a, sennit_time b)
     return a < b ? a : b;
 }
 
+/* Whether something waits for the pump that no socket and no timer will announce. */
+static bool
+has_work(const sennit_bus *bus)
+{
+    return !sni_list_empty(&bus->ready) || !sni_list_empty(&bus->outcomes) ||
+           !sni_list_empty(&bus->doomed) || bus->dead_first != NULL;
+}
+
 void
 sni_bus_pump(sennit_bus *bus)
 {
@@ -185,6 +230,7 @@ sni_bus_pump(sennit_bus *bus)
         moved = sni_consumers_run(bus, &budget);
         moved = sni_calls_deliver(bus, &budget) || moved;
     } while (moved && budget > 0 && !bus->dying);
+    tell_dead(bus);
     if (bus->dying)
         return;
     again = flush_dirty(bus);
@@ -193,8 +239,7 @@ sni_bus_pump(sennit_bus *bus)
     next = sooner(next, sni_timers_next(&bus->timers));
     if (again)
         next = sooner(next, sennit_loop_now(bus->loop) + RETRY_NS);
-    if (!sni_list_empty(&bus->ready) || !sni_list_empty(&bus->outcomes) ||
-        !sni_list_empty(&bus->doomed))
+    if (has_work(bus))
         next = 0;
     sni_bus_wake(bus, next);
 }
@@ -235,8 +280,7 @@ sni_bus_settle(sennit_bus *bus)
 
     if (bus->dispatching || bus->dying)
         return; /* the pump is going to see to all of it */
-    if (!sni_list_empty(&bus->ready) || !sni_list_empty(&bus->outcomes) ||
-        !sni_list_empty(&bus->doomed))
+    if (has_work(bus))
         sni_bus_wake(bus, 0);
     sni_bus_wake(bus, sni_timers_next(&bus->timers));
     if (sni_list_empty(&bus->dirty))
@@ -333,6 +377,7 @@ sennit_bus_open(sennit_bus **out, sennit_loop *loop, const sennit_bus_opts *opts
     bus->opts = *opts;
     bus->wake_at = SENNIT_NEVER;
     bus->current_deadline = SENNIT_NEVER;
+    bus->dead_last = &bus->dead_first;
     init_lists(bus);
     sni_slots_init(&bus->calls, alloc, sizeof(sni_call), opts->calls_max);
     sni_slots_init(&bus->inbounds, alloc, sizeof(sni_inbound),
@@ -377,10 +422,12 @@ bus_free(sennit_bus *bus)
     bus->dispatching = true;
     sni_consumers_drain(bus);
     sni_calls_close(bus);
+    tell_dead(bus);
     sni_consumers_free(bus);
     (void)flush_dirty(bus);
     sni_links_close(bus);
     sni_listeners_close(bus);
+    tell_dead(bus);
     sni_slots_fini(&bus->calls);
     sni_slots_fini(&bus->inbounds);
     sni_timers_fini(&bus->timers);

@@ -28,6 +28,7 @@ typedef struct sni_conn sni_conn;
 typedef struct sni_node sni_node;
 typedef struct sni_linked sni_linked;
 typedef struct sni_mail sni_mail;
+typedef struct sni_obituary sni_obituary;
 
 /* ---- Calls of ours ---------------------------------------------------- */
 
@@ -252,6 +253,9 @@ struct sennit_bus {
     uint8_t random[256];
     size_t random_left;
 
+    sni_obituary *dead_first;
+    sni_obituary **dead_last;
+    uint32_t dead_count;
     sennit_dead_letter_fn *dead_fn;
     void *dead_arg;
     sennit_peer_event_fn *peer_fn;
@@ -276,12 +280,12 @@ void sni_bus_settle(sennit_bus *bus);
 
 uint64_t sni_bus_random(sennit_bus *bus);
 
-/* Counts a dead letter, and tells the application when it listens. */
+/* Counts a dead letter, and has the pump tell the application if it listens. */
 void sni_bus_dead(sennit_bus *bus, sennit_dead_reason reason, const sni_letter *letter);
 
-/* Tells the application about a peer. */
+/* Tells the application about a peer; `node` is NULL while it is not known. */
 void sni_bus_tell(sennit_bus *bus, sennit_peer_event_kind kind, const sni_conn *conn,
-                  const sni_hello *hello, const char *reason);
+                  const uint8_t *node, const sni_hello *hello, const char *reason);
 
 /* ---- entropy.c -------------------------------------------------------- */
 

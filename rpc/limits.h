@@ -58,6 +58,9 @@
 /* A link that is connected and not up after this is connected anew. */
 #define SNI_LINK_CHECK_NS (UINT64_C(2) * 1000u * 1000u * 1000u)
 
+/* Dead letters that wait to be told. More are counted only. */
+#define SNI_DEAD_TOLD_MAX 256u
+
 /* First bytes of the body shown in a dead letter. */
 #define SNI_DEAD_HEAD_BYTES 64u
 

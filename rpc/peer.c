@@ -225,6 +225,13 @@ announced_change(sni_conn *conn, sennit_bytes body)
     return in.err;
 }
 
+/* Whose connection it is, as far as that is known. */
+static const uint8_t *
+id_of(const sni_conn *conn)
+{
+    return conn->node != NULL ? conn->node->id : NULL;
+}
+
 /* ---- Nodes ------------------------------------------------------------ */
 
 static sni_node *
@@ -325,15 +332,30 @@ end_business(sni_conn *conn, sennit_kind kind, const char *reason)
         sni_inbound_cancel(SNI_OWNER_OF(first, sni_inbound, link));
 }
 
+/* Forgets the node behind the connection and says so. By the time the application
+ * hears of it no route leads here any more, so what it does about it cannot. */
+static void
+node_down(sni_conn *conn, const char *reason)
+{
+    uint8_t id[SENNIT_NODE_ID_SIZE] = { 0 };
+    bool was_up = conn->state == SNI_CONN_UP && conn->node != NULL;
+
+    if (was_up)
+        memcpy(id, conn->node->id, sizeof id);
+    node_leave(conn);
+    conn->state = SNI_CONN_NEW;
+    if (was_up)
+        sni_bus_tell(conn->bus, SENNIT_PEER_DOWN, conn, id, NULL, reason);
+}
+
 void
 sni_peer_lost(sni_conn *conn, sennit_kind kind, const char *reason)
 {
     sni_linked *linked = conn->linked;
 
+    sni_conn_doom(conn, reason); /* nothing more is written to it */
     end_business(conn, kind, reason);
-    if (conn->state == SNI_CONN_UP)
-        sni_bus_tell(conn->bus, SENNIT_PEER_DOWN, conn, NULL, reason);
-    node_leave(conn);
+    node_down(conn, reason);
     if (linked == NULL)
         sni_router_forget(conn);
     sni_conn_free(conn);
@@ -370,7 +392,7 @@ sni_peer_protocol(sni_conn *conn, const char *reason)
     };
 
     bus->stats.protocol_errors_total++;
-    sni_bus_tell(bus, SENNIT_PEER_PROTOCOL, conn, NULL, reason);
+    sni_bus_tell(bus, SENNIT_PEER_PROTOCOL, conn, id_of(conn), NULL, reason);
     if (sni_conn_write(conn, &refusal, true) == SENNIT_OK)
         sni_conn_flush(conn);
     if (conn->linked == NULL && conn->state == SNI_CONN_NEW)
@@ -386,10 +408,7 @@ static void
 forget_peer(sni_conn *conn)
 {
     end_business(conn, SENNIT_KIND_PEER_LOST, "the peer began anew");
-    if (conn->state == SNI_CONN_UP)
-        sni_bus_tell(conn->bus, SENNIT_PEER_DOWN, conn, NULL, "the peer began anew");
-    node_leave(conn);
-    conn->state = SNI_CONN_NEW;
+    node_down(conn, "the peer began anew");
     conn->draining = false;
     conn->announced_size = 0;
     conn->announced_count = 0;
@@ -483,7 +502,7 @@ handle_hello(sni_conn *conn, const sni_hello *hello)
             return;
         }
     }
-    sni_bus_tell(bus, SENNIT_PEER_UP, conn, hello, "");
+    sni_bus_tell(bus, SENNIT_PEER_UP, conn, id_of(conn), hello, "");
 }
 
 /* ---- Frames ----------------------------------------------------------- */
@@ -546,7 +565,7 @@ handle_refusal(sni_conn *conn, const sni_record *record)
     if (size > 0)
         memcpy(text, record->message.data, size);
     text[size] = '\0';
-    sni_bus_tell(conn->bus, SENNIT_PEER_PROTOCOL, conn, NULL, text);
+    sni_bus_tell(conn->bus, SENNIT_PEER_PROTOCOL, conn, id_of(conn), NULL, text);
     sni_conn_doom(conn, "it refused what we sent");
 }
 

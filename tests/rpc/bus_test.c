@@ -555,6 +555,43 @@ B6_what_an_event_could_not_be_given_to_is_a_dead_letter(void **state)
 }
 
 static void
+cancel_on_death(const sennit_dead_letter *letter, void *arg)
+{
+    sennit_consumer **consumer = arg;
+
+    assert_int_equal(letter->reason, SENNIT_DEAD_MAILBOX_FULL);
+    assert_true(sennit_str_equal(letter->address, sennit_str_of("e")));
+    assert_int_equal(letter->size, 100);
+    assert_int_equal(letter->head.size, 64);
+    sennit_consumer_cancel(*consumer);
+    *consumer = NULL;
+}
+
+static void
+B6_one_who_hears_of_a_dead_letter_may_change_the_bus(void **state)
+{
+    place *here = *state;
+    sennit_consume_opts opts = { .mailbox_max_msgs = 1 };
+    test_worker worker = { .task = WORKER_NOTHING };
+    static const uint8_t body[100];
+    sennit_consumer *consumer;
+
+    assert_int_equal(
+        sennit_bus_consume(here->bus, "e", &opts, &consumer, worker_run, &worker),
+        SENNIT_OK);
+    sennit_bus_on_dead_letter(here->bus, cancel_on_death, &consumer);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(sennit_bus_publish(here->bus, "e",
+                                            (sennit_bytes){ body, sizeof body }, NULL,
+                                            NULL),
+                         SENNIT_OK);
+    assert_non_null(consumer); /* not from inside publish */
+    rig_settle(here->loop);
+    assert_null(consumer);
+    assert_int_equal(rig_stats(here->bus).consumers, 0);
+}
+
+static void
 a_cancelled_consumer_answers_what_waited(void **state)
 {
     place *here = *state;
@@ -962,6 +999,7 @@ static const struct CMUnitTest tests[] = {
     PLACE_TEST(B1_a_full_mailbox_refuses_and_the_next_consumer_is_tried),
     PLACE_TEST(B1_a_mailbox_is_also_limited_in_bytes),
     PLACE_TEST(B6_what_an_event_could_not_be_given_to_is_a_dead_letter),
+    PLACE_TEST(B6_one_who_hears_of_a_dead_letter_may_change_the_bus),
     PLACE_TEST(a_cancelled_consumer_answers_what_waited),
     PLACE_TEST(a_handler_may_cancel_its_own_consumer),
     PLACE_TEST(H1_headers_reach_the_handler),

@@ -503,6 +503,41 @@ a_link_comes_back_when_its_node_does(void **state)
     close_pair(both);
 }
 
+typedef struct mourner {
+    sennit_bus *bus;
+    outcome out;
+    bool asked;
+} mourner;
+
+static void
+ask_the_lost_node(const sennit_peer_event *event, void *arg)
+{
+    mourner *on = arg;
+
+    if (event->kind != SENNIT_PEER_DOWN || on->asked)
+        return;
+    on->asked = true;
+    assert_non_null(event->node);
+    (void)rig_request(on->bus, "echo", "are you there", SENNIT_TIMEOUT_NONE, &on->out);
+}
+
+static void
+a_call_made_on_hearing_of_the_loss_has_its_outcome_too(void **state)
+{
+    pair *both = open_pair(*state);
+    test_worker worker = { .task = WORKER_ECHO };
+    mourner on = { .bus = both->client };
+
+    (void)rig_consume(both->server, "echo", &worker);
+    agree(both);
+    sennit_bus_on_peer(both->client, ask_the_lost_node, &on);
+    sennit_bus_close(both->server);
+    both->server = NULL;
+    rig_wait(both->loop, &on.out);
+    assert_failed(&on.out, SENNIT_KIND_NO_HANDLERS, SENNIT_RAN_NEVER);
+    close_pair(both);
+}
+
 static void
 unlinking_ends_what_waits_for_the_link(void **state)
 {
@@ -756,6 +791,7 @@ static const struct {
     S(a_node_that_closes_with_a_call_at_work_is_peer_lost_maybe),
     S(a_caller_that_goes_away_takes_its_waiting_requests_along),
     S(a_link_comes_back_when_its_node_does),
+    S(a_call_made_on_hearing_of_the_loss_has_its_outcome_too),
     S(unlinking_ends_what_waits_for_the_link),
     S(T6_records_of_a_burst_share_frames_and_a_lone_one_does_not_wait),
     S(B3_a_flood_is_held_to_the_queue_and_loses_nothing_it_accepted),

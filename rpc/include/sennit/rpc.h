@@ -501,8 +501,9 @@ typedef struct sennit_dead_letter {
     sennit_bytes head;   /* its first bytes, up to 64 */
 } sennit_dead_letter;
 
-/* Calls `fn` for every dead letter from now on; NULL ends it. All it is given is
- * borrowed. Dead letters that arise while it runs are only counted. */
+/* Calls `fn` for dead letters from now on, later than they died; NULL ends it. All
+ * it is given is borrowed. Those that arise while it runs, and those beyond 256 that
+ * wait to be told, are counted only. */
 typedef void sennit_dead_letter_fn(const sennit_dead_letter *letter, void *arg);
 SENNIT_API void sennit_bus_on_dead_letter(sennit_bus *bus, sennit_dead_letter_fn *fn,
                                           void *arg);
