@@ -268,6 +268,45 @@ a_message_of_thousands_of_frames_arrives_whole(void **state)
     }
 }
 
+/* With both allocators: the test's, which outlives the loop, and malloc's. */
+static void
+a_message_may_outlive_the_loop_it_came_through(void **state)
+{
+    static const size_t kept[] = { 10, 100, 1000, 5000, 100000, 300000 };
+
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        for (int plain = 0; plain < 2; plain++) {
+            sennit_msg msgs[6];
+            sennit_sock *push;
+            sennit_sock *pull;
+            net n;
+
+            if (plain)
+                assert_int_equal(sennit_loop_open(&n.loop, NULL), SENNIT_OK);
+            else
+                net_open(&n);
+            push = net_sock(&n, SENNIT_PUSH, NULL);
+            pull = net_sock(&n, SENNIT_PULL, NULL);
+            net_join(&n, pull, push, (transport)via);
+            for (unsigned i = 0; i < 6; i++) {
+                send_body(push, kept[i], i, false);
+                sennit_msg_init(&msgs[i]);
+                assert_int_equal(sennit_sock_recv(pull, &msgs[i], 0), SENNIT_OK);
+            }
+            sennit_loop_close(n.loop);
+            for (unsigned i = 0; i < 6; i++) {
+                assert_int_equal(sennit_msg_size(&msgs[i]), kept[i]);
+                assert_int_equal(((uint8_t *)sennit_msg_data(&msgs[i]))[1],
+                                 (uint8_t)(i + 31));
+                sennit_msg_fini(&msgs[i]);
+            }
+            if (!plain)
+                assert_int_equal(n.alloc.live_blocks, 0);
+        }
+    }
+}
+
 /* ---- user memory ------------------------------------------------------- */
 
 typedef struct lent {
@@ -453,6 +492,7 @@ main(void)
         cmocka_unit_test(bodies_of_every_size_arrive_as_they_were),
         cmocka_unit_test(one_message_of_frames_of_every_size_arrives_as_it_was),
         cmocka_unit_test(a_message_of_thousands_of_frames_arrives_whole),
+        cmocka_unit_test(a_message_may_outlive_the_loop_it_came_through),
         cmocka_unit_test(user_memory_is_released_once_when_it_was_sent),
         cmocka_unit_test(user_memory_is_released_once_when_the_send_was_refused),
         cmocka_unit_test(user_memory_is_released_once_when_nobody_wanted_it),
