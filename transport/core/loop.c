@@ -54,8 +54,9 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     loop->posted_last = &loop->posted_first;
     loop->due_last = &loop->due_first;
     sni_timers_init(&loop->timers, &loop->allocator);
-    loop->recv_blocks = sni_pool_new(&loop->allocator, SNI_RECV_BYTES, RECV_BLOCKS_KEPT);
-    loop->bodies = sni_pool_new(&loop->allocator, SNI_BODY_BYTES, BODIES_KEPT);
+    loop->body_allocator = alloc;
+    loop->recv_blocks = sni_pool_new(alloc, SNI_RECV_BYTES, RECV_BLOCKS_KEPT);
+    loop->bodies = sni_pool_new(alloc, SNI_BODY_BYTES, BODIES_KEPT);
     loop->chunks.small =
         sni_pool_new(&loop->allocator, SNI_CHUNK_SMALL_BYTES, SMALL_CHUNKS_KEPT);
     loop->chunks.large =

@@ -22,6 +22,8 @@ typedef struct sni_posted {
  * so no function finds its arguments gone when a callee returns. */
 struct sennit_loop {
     sennit_allocator allocator;
+    /* Where that came from: bodies of received messages may outlive the loop. */
+    const sennit_allocator *body_allocator;
     pthread_t owner;
     sni_io *io;
     sni_pool *recv_blocks;

@@ -95,7 +95,7 @@ open_engine(sni_session *session)
     sennit_sock *sock = session->sock;
     sennit_loop *loop = sock->loop;
     sni_engine_cfg cfg = {
-        .alloc = &loop->allocator,
+        .alloc = loop->body_allocator,
         .windows = loop->recv_blocks,
         .bodies = loop->bodies,
         .outq = session->pipe != NULL ? &session->pipe->outq : NULL,

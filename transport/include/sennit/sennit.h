@@ -171,7 +171,8 @@ typedef enum sennit_backend {
 
 typedef struct sennit_loop_opts {
     sennit_backend backend;
-    const sennit_allocator *allocator; /* NULL: malloc; borrowed for the loop's life */
+    /* NULL: malloc. Borrowed for the life of the loop and of every message it gave. */
+    const sennit_allocator *allocator;
 } sennit_loop_opts;
 
 #define SENNIT_LOOP_OPTS_DEFAULT                                                         \
