@@ -41,8 +41,10 @@ open_stage(void **state)
 {
     stage *on = calloc(1, sizeof *on);
     sennit_bus_opts opts = SENNIT_BUS_OPTS_DEFAULT;
+    sennit_sock_opts raw_opts = SENNIT_SOCK_OPTS_DEFAULT;
 
     assert_non_null(on);
+    raw_opts.recv_hwm_msgs = 1; /* a reader whose slowness is felt */
     on->echo.task = WORKER_ECHO;
     sennit_buf_init(&on->out, NULL);
     assert_int_equal(sennit_loop_open(&on->loop, NULL), SENNIT_OK);
@@ -54,7 +56,7 @@ open_stage(void **state)
     assert_int_equal(sennit_bus_link(on->other, "inproc://stage"), SENNIT_OK);
     assert_int_equal(sennit_bus_wait_ready(on->other, 5000), SENNIT_OK);
     sennit_bus_on_peer(on->bus, watch_peers, on);
-    assert_int_equal(sennit_sock_open(&on->raw, on->loop, SENNIT_DEALER, NULL),
+    assert_int_equal(sennit_sock_open(&on->raw, on->loop, SENNIT_DEALER, &raw_opts),
                      SENNIT_OK);
     assert_int_equal(sennit_sock_connect(on->raw, "inproc://stage"), SENNIT_OK);
     *state = on;
