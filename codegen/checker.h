@@ -66,9 +66,6 @@ bool sni_idl_resolve_type(sni_idl_checker *checker, const sni_ast_type *type,
 bool sni_idl_check_value(sni_idl_checker *checker, const sni_ast_value *value,
                          const sni_idl_type *type, sni_idl_constant *out);
 
-/* Whether a two's complement number fits an integer kind. */
-bool sni_idl_number_fits(sni_idl_kind kind, bool negative, uint64_t magnitude);
-
 /* check_fields.c */
 
 /* A set of numbers and names that must not be used. */

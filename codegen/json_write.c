@@ -50,17 +50,6 @@ plain_text(const json_t *json)
     return text && strlen(text) == json_string_length(json) ? text : NULL;
 }
 
-/* Whether a number fits an integer kind; bits in two's complement. */
-static bool
-fits(sni_idl_kind kind, bool negative, uint64_t magnitude)
-{
-    unsigned bits = sni_idl_kind_bits(kind);
-    if (!sni_idl_kind_is_signed(kind))
-        return (!negative || !magnitude) && (bits == 64 || magnitude >> bits == 0);
-    uint64_t limit = (UINT64_C(1) << (bits - 1)) - (negative ? 0 : 1);
-    return magnitude <= limit;
-}
-
 static bool
 write_integer(sni_json_walk *walk, sni_idl_kind kind, const json_t *json, sennit_buf *out)
 {
@@ -76,7 +65,7 @@ write_integer(sni_json_walk *walk, sni_idl_kind kind, const json_t *json, sennit
         if (!end || *end)
             return wrong(walk, json, "a whole number");
     }
-    if (!fits(kind, negative, magnitude))
+    if (!sni_idl_number_fits(kind, negative, magnitude))
         return sni_json_fail(walk, SENNIT_EINVAL, "the number does not fit %s",
                              sni_idl_kind_name(kind));
     if (sni_idl_kind_is_signed(kind))

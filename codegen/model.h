@@ -40,10 +40,16 @@ typedef struct sni_idl_type {
     const struct sni_idl_type *element; /* LIST */
 } sni_idl_type;
 
-/* Bits and sign of an integer kind; ENUM has those of its base. */
+/* The kinds that need no declaration, in front of the enum above. */
+#define SNI_IDL_BUILT_IN_COUNT ((size_t)SNI_IDL_DURATION + 1)
+
+/* Bits and sign of a built-in kind; of an enum, ask for those of its base. */
 bool sni_idl_kind_is_integer(sni_idl_kind kind);
 bool sni_idl_kind_is_signed(sni_idl_kind kind);
 unsigned sni_idl_kind_bits(sni_idl_kind kind);
+
+/* Whether a number fits an integer kind. */
+bool sni_idl_number_fits(sni_idl_kind kind, bool negative, uint64_t magnitude);
 
 /* "u16"; built-in kinds only. */
 const char *sni_idl_kind_name(sni_idl_kind kind);
