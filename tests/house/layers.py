@@ -39,7 +39,7 @@ class Table:
         best, best_place = None, ""
         for layer in self.layers.values():
             for place in layer.places:
-                inside = path == place or path.startswith(place + "/")
+                inside = fnmatch.fnmatch(path, place) or path.startswith(place + "/")
                 if inside and len(place) > len(best_place):
                     best, best_place = layer, place
         return best

@@ -12,9 +12,16 @@ import layers
 import tree
 
 
-def nm(obj, *flags):
-    out = subprocess.run(["nm", *flags, obj], capture_output=True, text=True, check=True)
-    return {line.split()[-1] for line in out.stdout.splitlines() if line.split()}
+def read_symbols(objects):
+    """{object: (defined, undefined)} by one run of nm."""
+    out = subprocess.run(["nm", "-g", "-A", *objects], capture_output=True, text=True,
+                         check=True).stdout
+    symbols = {obj: (set(), set()) for obj in objects}
+    for line in out.splitlines():
+        obj, _, rest = line.partition(":")
+        words = rest.split()
+        symbols[obj][words[-2] in "Uw"].add(words[-1])
+    return symbols
 
 
 def layer_of_object(table, folder, obj):
@@ -37,7 +44,8 @@ def read_objects(path, table):
 
 
 def check(objects, table):
-    defined = {name: set().union(*(nm(obj, "-g", "--defined-only") for obj in paths))
+    symbols = read_symbols([obj for paths in objects.values() for obj in paths])
+    defined = {name: set().union(*(symbols[obj][0] for obj in paths))
                for name, paths in objects.items() if paths}
     problems, checked = [], 0
     for layer in table.layers.values():
@@ -52,7 +60,7 @@ def check(objects, table):
         for obj in objects[layer.name]:
             checked += 1
             # Names from __ on are the compiler's: sanitizers, stack protector, gcov.
-            for symbol in sorted(nm(obj, "-u") - allowed):
+            for symbol in sorted(symbols[obj][1] - allowed):
                 if not symbol.startswith("__") and symbol != "_GLOBAL_OFFSET_TABLE_":
                     problems.append(
                         f"{obj}: layer {layer.name} calls {symbol}, which is neither in "

@@ -108,17 +108,6 @@ class Layering(Tree):
 
 
 class Purity(Tree):
-    def objects(self, sources):
-        """{layer: [object]} of {layer: C text}, compiled."""
-        root = self.make({name + ".c": text for name, text in sources.items()})
-        made = {}
-        for name in sources:
-            obj = os.path.join(root, name + ".o")
-            subprocess.run([CC, "-c", "-O0", os.path.join(root, name + ".c"), "-o", obj],
-                           check=True)
-            made[name] = [obj]
-        return made
-
     CLEAN = {
         "base": "#include <string.h>\nint sni_len(const char *s) { return (int)strlen(s); }",
         "wire": "int sni_len(const char *); int sni_w(void) { return sni_len(\"x\"); }",
@@ -126,8 +115,27 @@ class Purity(Tree):
         "pattern": "int sni_len(const char *); int sni_p(void) { return sni_len(\"\"); }",
     }
 
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.clean = {name: cls.compiled("clean-" + name, text)
+                     for name, text in cls.CLEAN.items()}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def compiled(cls, name, source):
+        obj = os.path.join(cls.folder.name, name + ".o")
+        subprocess.run([CC, "-x", "c", "-c", "-O0", "-", "-o", obj], input=source, text=True,
+                       check=True)
+        return obj
+
     def find(self, changes):
-        problems, _ = purity.check(self.objects({**self.CLEAN, **changes}), layers.load())
+        objects = {name: [self.compiled(name, changes[name]) if name in changes else obj]
+                   for name, obj in self.clean.items()}
+        problems, _ = purity.check(objects, layers.load())
         return problems
 
     def test_layers_that_call_only_downwards_have_no_findings(self):
@@ -161,8 +169,7 @@ class Purity(Tree):
         self.assertEqual(layer.name, "wire")
 
     def test_a_pure_layer_that_was_not_built_is_found(self):
-        problems, _ = purity.check({"base": self.objects(self.CLEAN)["base"]},
-                                   layers.load())
+        problems, _ = purity.check({"base": [self.clean["base"]]}, layers.load())
         self.assertTrue(any("engine" in problem for problem in problems), problems)
 
 
@@ -268,6 +275,7 @@ class Table(unittest.TestCase):
         self.assertEqual(table.layer_of("rpc/include/sennit/rpc.h").name, "rpc_api")
         self.assertEqual(table.layer_of("rpc/bus.c").name, "rpc")
         self.assertEqual(table.layer_of("cluster/cli/cat.c").name, "cli")
+        self.assertEqual(table.layer_of("codegen/json_read.c").name, "json")
         self.assertIsNone(table.layer_of("transportation/x.c"))
 
 
