@@ -58,7 +58,8 @@ counting_now(sni_io *self)
 }
 
 static sennit_err
-open_counting(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_blocks, void *arg)
+open_counting(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_blocks,
+              void *arg)
 {
     sennit_err err = sni_io_epoll_open(out, alloc, recv_blocks);
 
@@ -90,7 +91,8 @@ open_net(net *n)
     io.now = 1000000000;
     io.step = 0;
     assert_int_equal(
-        sni_loop_open_with(&n->loop, &n->alloc.allocator, open_counting, NULL), SENNIT_OK);
+        sni_loop_open_with(&n->loop, &n->alloc.allocator, open_counting, NULL),
+        SENNIT_OK);
 }
 
 static net n;
@@ -121,7 +123,8 @@ recv_64(sennit_sock *sock)
 {
     size_t size;
 
-    assert_int_equal(sennit_sock_recv_bytes(sock, body, sizeof body, &size, 0), SENNIT_OK);
+    assert_int_equal(sennit_sock_recv_bytes(sock, body, sizeof body, &size, 0),
+                     SENNIT_OK);
     assert_int_equal(size, sizeof body);
 }
 
