@@ -69,6 +69,12 @@ sni_msgq_push(sni_msgq *queue, sni_msg *msg, bool more)
     return SENNIT_OK;
 }
 
+sennit_err
+sni_msgq_reserve(sni_msgq *queue)
+{
+    return queue->count < queue->capacity || grow(queue) ? SENNIT_OK : SENNIT_ENOMEM;
+}
+
 bool
 sni_msgq_pop(sni_msgq *queue, sni_msg *msg)
 {

@@ -24,6 +24,9 @@ void sni_msgq_fini(sni_msgq *queue);
 /* Appends a frame. Takes: `msg` on success. Errors: ENOMEM. */
 sennit_err sni_msgq_push(sni_msgq *queue, sni_msg *msg, bool more);
 
+/* Room for one more frame: the next push cannot fail. Errors: ENOMEM. */
+sennit_err sni_msgq_reserve(sni_msgq *queue);
+
 /* Takes the oldest frame of a finished message into the EMPTY `msg`. */
 bool sni_msgq_pop(sni_msgq *queue, sni_msg *msg);
 

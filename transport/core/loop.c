@@ -32,6 +32,18 @@ free_pools(sennit_loop *loop)
     sni_pool_free(loop->chunks.large);
 }
 
+static void
+init_lists(sennit_loop *loop)
+{
+    sni_link *lists[] = { &loop->socks,           &loop->dirty,      &loop->again,
+                          &loop->again_listeners, &loop->ending,     &loop->again_dialers,
+                          &loop->touched,         &loop->dead_pipes, &loop->inproc_names,
+                          &loop->inproc_waiting };
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        sni_link_init(lists[i]);
+}
+
 sennit_err
 sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
                    sennit_err (*open_io)(sni_io **out, const sennit_allocator *alloc,
@@ -39,18 +51,13 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
                    void *arg)
 {
     sennit_loop *loop = sni_acquire_zero(alloc, sizeof *loop);
-    sni_link *lists[] = { &loop->socks,           &loop->dirty,      &loop->again,
-                          &loop->again_listeners, &loop->ending,     &loop->again_dialers,
-                          &loop->touched,         &loop->dead_pipes, &loop->inproc_names,
-                          &loop->inproc_waiting };
     sennit_err err = SENNIT_ENOMEM;
 
     if (loop == NULL)
         return SENNIT_ENOMEM;
     loop->allocator = *alloc;
     loop->owner = pthread_self();
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        sni_link_init(lists[i]);
+    init_lists(loop);
     loop->posted_last = &loop->posted_first;
     loop->due_last = &loop->due_first;
     sni_timers_init(&loop->timers, &loop->allocator);
@@ -247,7 +254,7 @@ has_work(const sennit_loop *loop)
 {
     return !sni_list_empty(&loop->again) || !sni_list_empty(&loop->again_listeners) ||
            !sni_list_empty(&loop->touched) || !sni_list_empty(&loop->dead_pipes) ||
-           !sni_list_empty(&loop->dirty);
+           !sni_list_empty(&loop->dirty) || loop->bury_again;
 }
 
 static void
@@ -309,6 +316,7 @@ bury(sennit_loop *loop)
     sni_link *link;
     sni_link *next;
 
+    loop->bury_again = false;
     for (link = loop->ending.next; link != &loop->ending; link = next) {
         next = link->next;
         any = sni_session_bury(SNI_OWNER_OF(link, sni_session, ending)) || any;

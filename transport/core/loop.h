@@ -48,6 +48,7 @@ struct sennit_loop {
 
     unsigned depth; /* turns inside each other */
     bool stopped;
+    bool bury_again;    /* something could not be taken apart for want of memory */
     bool socks_changed; /* a closed socket may have become free */
 
     sni_posted *due_first; /* calls being run */

@@ -342,7 +342,11 @@ pipe_pull(sni_peer *peer, sni_msg *msg)
 {
     sni_pipe *pipe = sni_pipe_of(peer);
 
-    if (pipe->inq.count > 0 || pipe->session == NULL)
+    /* Half of a message was moved when memory ran out: the rest goes the same way. */
+    if (pipe->inq.count > pipe->inq.readable && pipe->session != NULL &&
+        !sni_session_save_input(pipe->session) && pipe->inq.readable == 0)
+        return SENNIT_ENOMEM;
+    if (pipe->inq.readable > 0 || pipe->session == NULL)
         return pull_inq(pipe, msg);
     return pull_engine(pipe, msg);
 }

@@ -490,22 +490,22 @@ sni_session_linger(sni_session *session)
         pump_output(session);
 }
 
-/* What was received whole is still the application's. */
-static void
-save_input(sni_session *session)
+bool
+sni_session_save_input(sni_session *session)
 {
     sni_pipe *pipe = session->pipe;
     sni_engine_event event;
 
-    while (sni_engine_next(session->engine, &event)) {
-        if (event.kind != SNI_ENGINE_MESSAGE)
-            continue;
-        if (sni_msgq_push(&pipe->inq, &event.msg, event.msg.more) != SENNIT_OK) {
-            session->sock->stats.dropped_memory_msgs += !event.msg.more;
-            sennit_msg_fini(sni_msg_public(&event.msg));
-            sni_msgq_rollback(&pipe->inq);
-        }
+    if (pipe == NULL || session->engine == NULL || !session->ready || !pipe->attached)
+        return true;
+    while (sni_engine_unread(session->engine) > 0) {
+        if (sni_msgq_reserve(&pipe->inq) != SENNIT_OK ||
+            !sni_engine_next(session->engine, &event))
+            return false;
+        if (event.kind == SNI_ENGINE_MESSAGE)
+            (void)sni_msgq_push(&pipe->inq, &event.msg, event.msg.more);
     }
+    return true;
 }
 
 static void
@@ -516,8 +516,6 @@ leave_pipe(sni_session *session)
 
     if (pipe == NULL)
         return;
-    if (session->engine != NULL && session->ready && pipe->attached)
-        save_input(session);
     pipe->session = NULL;
     sni_pipe_restart_output(pipe);
     if (pipe->attached && pipe->peer.connected)
@@ -541,6 +539,12 @@ sni_session_bury(sni_session *session)
 
     if (session->connect.pending || session->recv.pending || session->send.pending)
         return false;
+    if (!sni_session_save_input(session)) {
+        /* Nothing is lost for want of memory: it stays until there is some, or until
+         * the application has read it out of the engine. */
+        loop->bury_again = true;
+        return false;
+    }
     if (session->ready) {
         sennit_time now = sni_loop_now(loop);
 

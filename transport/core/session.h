@@ -66,6 +66,10 @@ void sni_session_end(sni_session *session, sennit_err err, const char *reason);
 /* Ends it when everything is written, or after the socket's linger_ms. */
 void sni_session_linger(sni_session *session);
 
+/* Moves what was received whole, and is still the application's, from the engine to
+ * the pipe. False when there is no memory; what is left can be moved later. */
+bool sni_session_save_input(sni_session *session);
+
 /* Takes it apart if all its operations are home; false otherwise. */
 bool sni_session_bury(sni_session *session);
 
