@@ -13,6 +13,49 @@ typedef struct block_head {
 
 _Static_assert(sizeof(block_head) == 16, "what follows keeps malloc's alignment");
 
+/* Large blocks are kept for the next request of the same size: fresh pages are what
+ * these tests would spend most of their time on. Their memory is poisoned while
+ * they lie here, so a sanitizer still sees who uses what was given back. */
+#define KEPT_MAX      32
+#define KEPT_SIZE_MIN (16u * 1024u)
+
+static block_head *kept[KEPT_MAX];
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(at, size)   ((void)(at), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#endif
+
+static block_head *
+take_memory(size_t size)
+{
+    for (size_t i = 0; size >= KEPT_SIZE_MIN && i < KEPT_MAX; i++) {
+        block_head *head = kept[i];
+
+        if (head == NULL || head->size != size)
+            continue;
+        kept[i] = NULL;
+        ASAN_UNPOISON_MEMORY_REGION(head + 1, size);
+        return head;
+    }
+    return malloc(sizeof(block_head) + size);
+}
+
+static void
+give_memory(block_head *head)
+{
+    for (size_t i = 0; head->size >= KEPT_SIZE_MIN && i < KEPT_MAX; i++) {
+        if (kept[i] != NULL)
+            continue;
+        kept[i] = head;
+        ASAN_POISON_MEMORY_REGION(head + 1, head->size);
+        return;
+    }
+    free(head);
+}
+
 static bool
 refuses(test_alloc *alloc, size_t grows_by)
 {
@@ -51,7 +94,7 @@ acquire(void *arg, size_t size)
 
     if (refuses(alloc, size))
         return NULL;
-    head = malloc(sizeof *head + size);
+    head = take_memory(size);
     if (head == NULL)
         return NULL;
     *head = (block_head){ SEAL_LIVE, size };
@@ -75,7 +118,7 @@ release(void *arg, void *memory)
     head->seal = SEAL_DEAD;
     alloc->live_blocks--;
     alloc->live_bytes -= head->size;
-    free(head);
+    give_memory(head);
 }
 
 /* Always moves, so that a pointer kept across a resize is stale. */
@@ -91,7 +134,7 @@ resize(void *arg, void *memory, size_t size)
         return NULL;
     if (old != NULL && old->seal != SEAL_LIVE)
         fail_msg("resize of memory that is not ours or was released before");
-    head = malloc(sizeof *head + size);
+    head = take_memory(size);
     if (head == NULL)
         return NULL;
     *head = (block_head){ SEAL_LIVE, size };

@@ -9,7 +9,7 @@
 #include "mutate.h"
 #include "rng.h"
 
-#define ROUNDS    3000
+#define ROUNDS    2000
 #define INPUT_MAX 2048
 #define POOL_MAX  512
 

@@ -1141,9 +1141,10 @@ static const struct budget_row {
     { "55 octets, one by one", 55, 1, 0 },
     { "55 octets in bursts", 55, 500, 0 },
     { "64 octets in bursts", 64, 500, 0 },
-    /* A body that does not fit the message and comes alone is copied out of its
-     * window, so that it does not pin 128 KiB: one small block. */
-    { "64 octets, one by one", 64, 1, 100 },
+    { "64 octets, one by one", 64, 1, 0 },
+    /* A larger body that comes alone is copied out of its window, so that it does
+     * not pin 128 KiB: one block of its own. */
+    { "1000 octets, one by one", 1000, 1, 100 },
     { "1000 octets in bursts", 1000, 60, 0 },
 };
 
@@ -1216,7 +1217,10 @@ an_idle_connection_holds_no_buffers(void **state)
     sni_pool_free(a.pools.large);
     sni_pool_free(a.windows);
     sni_pool_free(b.windows);
+    sni_pool_free(a.bodies);
+    sni_pool_free(b.bodies);
     a.pools.small = a.pools.large = a.windows = b.windows = NULL;
+    a.bodies = b.bodies = NULL;
     assert_true(alloc_a.live_bytes < 8192);
     assert_true(alloc_b.live_bytes < 4096 + 2 * sizeof(sni_block));
     close_rig(&a, &alloc_a);

@@ -33,12 +33,15 @@ test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
     room_for(&rig->events, &rig->events_capacity, 1);
     rig->events[0] = '\0';
     rig->windows = sni_pool_new(&alloc->allocator, SNI_RECV_BYTES, 4);
+    rig->bodies = sni_pool_new(&alloc->allocator, SNI_BODY_BYTES, 16);
     rig->pools.small = sni_pool_new(&alloc->allocator, SNI_CHUNK_SMALL_BYTES, 4);
     rig->pools.large = sni_pool_new(&alloc->allocator, SNI_CHUNK_BYTES, 4);
     sni_outq_init(&rig->outq, &alloc->allocator, &rig->pools);
-    if (rig->windows == NULL || rig->pools.small == NULL || rig->pools.large == NULL)
+    if (rig->windows == NULL || rig->bodies == NULL || rig->pools.small == NULL ||
+        rig->pools.large == NULL)
         return false;
     cfg.windows = rig->windows;
+    cfg.bodies = rig->bodies;
     cfg.outq = &rig->outq;
     if (opts->identity != NULL)
         cfg.identity = sni_bytes(opts->identity, strlen(opts->identity));
@@ -52,6 +55,7 @@ test_rig_fini(test_rig *rig)
     sni_outq_fini(&rig->outq);
     sni_pool_free(rig->pools.large);
     sni_pool_free(rig->pools.small);
+    sni_pool_free(rig->bodies);
     sni_pool_free(rig->windows);
     free(rig->events);
     free(rig->output);

@@ -13,6 +13,7 @@
 typedef struct test_rig {
     test_alloc *alloc;
     sni_pool *windows;
+    sni_pool *bodies;
     sni_chunk_pools pools;
     sni_outq outq;
     sni_engine *engine; /* NULL: no memory to open it */
