@@ -101,6 +101,7 @@ open_engine(sni_session *session)
         .outq = session->pipe != NULL ? &session->pipe->outq : NULL,
         .type = sock->type,
         .identity = sni_bytes(sock->opts.identity, sock->opts.identity_size),
+        .admits = session->dialer == NULL,
         .publisher = sock->type == SENNIT_PUB,
         .handshake_timeout = (sennit_time)sock->opts.handshake_timeout_ms * 1000000u,
         .frame_max_bytes = sock->opts.recv_frame_max_bytes,
@@ -213,6 +214,8 @@ become_ready(sni_session *session)
     if (session->pipe->attached)
         err = sni_pattern_connected(&sock->pattern, &session->pipe->peer,
                                     sni_engine_identity(session->engine));
+    if (err == SENNIT_OK)
+        err = sni_engine_admit(session->engine);
     if (err) {
         sni_session_end(session, err,
                         err == SENNIT_EEXIST ? "identity is in use by another peer"

@@ -56,6 +56,7 @@ struct sni_engine {
 
     sni_window window;
     bool ready_pending;     /* READY is the next event */
+    bool ready_sent;        /* ours is on the control lane or through it */
     size_t unread;          /* whole messages in [parsed, scanned) */
     uint64_t message_bytes; /* of the message being scanned */
     uint32_t message_parts;
@@ -189,11 +190,29 @@ send_subscription_message(sni_engine *engine, uint8_t first, sennit_bytes topic)
 }
 
 sennit_err
+sni_engine_admit(sni_engine *engine)
+{
+    uint8_t *out;
+
+    if (engine->ready_sent)
+        return SENNIT_OK;
+    out = control_reserve(engine, SNI_READY_MAX);
+    if (out == NULL)
+        return SENNIT_ENOMEM;
+    control_commit(engine, sni_ready_write(out, engine->cfg.type, engine->cfg.identity));
+    engine->ready_sent = true;
+    return SENNIT_OK;
+}
+
+sennit_err
 sni_engine_send(sni_engine *engine, sni_engine_event_kind kind, sennit_bytes topic)
 {
     bool subscribe = kind == SNI_ENGINE_SUBSCRIBE;
 
     SNI_ASSERT(engine->state == TRAFFIC);
+    /* Nothing goes out before READY; a socket that subscribes has admitted. */
+    if (sni_engine_admit(engine) != SENNIT_OK)
+        return SENNIT_ENOMEM;
     if (control_waiting(engine) > SNI_CONTROL_MAX_BYTES)
         return SENNIT_EMSGSIZE;
     if (engine->peer_minor == 0)
@@ -263,7 +282,6 @@ step_greeting(sni_engine *engine)
     size_t reply;
     sni_parse parse = sni_greeting_read(sni_window_unscanned(&engine->window), MECHANISM,
                                         &greeting, &reply);
-    uint8_t *out;
 
     /* Also to a peer that is refused: it can tell what we are, and how its octets
      * were cut up makes no difference. */
@@ -275,13 +293,11 @@ step_greeting(sni_engine *engine)
     }
     if (parse == SNI_PARSE_MORE)
         return SNI_PARSE_MORE;
-    /* NULL is symmetric: our READY does not wait for the peer's. */
-    out = control_reserve(engine, SNI_READY_MAX);
-    if (out == NULL) {
+    /* NULL is symmetric: our READY does not wait for the peer's, unless we admit. */
+    if (!engine->cfg.admits && sni_engine_admit(engine) != SENNIT_OK) {
         broken_no_memory(engine);
         return SNI_PARSE_BAD;
     }
-    control_commit(engine, sni_ready_write(out, engine->cfg.type, engine->cfg.identity));
     engine->peer_minor = greeting.minor;
     consume(engine, SNI_GREETING_SIZE);
     enter(engine, HANDSHAKE);
@@ -374,6 +390,9 @@ answer_ping(sni_engine *engine, const sni_command *ping, sennit_time now)
                     "peer sends PINGs and does not read the answers");
     if (ping->ttl_ds > 0)
         engine->ttl_deadline = now + (sennit_time)ping->ttl_ds * 100000000u;
+    /* A peer that could not wait for our READY is not answered before it. */
+    if (!engine->ready_sent)
+        return SENNIT_OK;
     return send_command(engine, "PONG", ping->data) == SENNIT_OK
                ? SENNIT_OK
                : broken_no_memory(engine);

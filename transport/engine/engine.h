@@ -26,6 +26,7 @@ typedef struct sni_engine_cfg {
                           NULL: none until sni_engine_set_outq() */
     sennit_sock_type type;
     sennit_bytes identity;         /* ours; borrowed until open returns */
+    bool admits;                   /* our READY waits for sni_engine_admit(), see there */
     bool publisher;                /* SUBSCRIBE and CANCEL are events, not noise */
     sennit_time handshake_timeout; /* ns from open to READY; 0: none */
     uint64_t frame_max_bytes;      /* 0: no limit, for these three */
@@ -49,6 +50,12 @@ typedef struct sni_engine_event {
 
 /* Errors: ENOMEM. */
 sennit_err sni_engine_open(sni_engine **out, const sni_engine_cfg *cfg, sennit_time now);
+
+/* The peer is one of the socket's: lets our READY out. With cfg.admits it is held
+ * back until then, so that a peer that is refused (its identity is taken, a PAIR has
+ * one already) never believes itself connected, and keeps what it would have sent.
+ * Connecting ends do not wait, so nobody waits for each other. Errors: ENOMEM. */
+sennit_err sni_engine_admit(sni_engine *engine);
 
 /* For an accepted peer, whose queue is made when its handshake is done. */
 void sni_engine_set_outq(sni_engine *engine, sni_outq *outq);
