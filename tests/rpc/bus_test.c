@@ -718,6 +718,10 @@ R10_a_service_answers_its_methods_and_refuses_others(void **state)
     sennit_consumer *consumer;
     sennit_client client;
     unsigned gets = 0;
+    char long_name[300] = "";
+    sennit_arena *arena;
+    sennit_bytes reply;
+    sennit_error error;
     outcome out = { 0 };
 
     assert_int_equal(
@@ -733,6 +737,17 @@ R10_a_service_answers_its_methods_and_refuses_others(void **state)
     assert_int_equal(sennit_client_send(&client, "get", rig_bytes(""), NULL), SENNIT_OK);
     assert_int_equal(sennit_client_send(&client, "nope", rig_bytes(""), NULL),
                      SENNIT_ENOTSUP);
+    assert_int_equal(sennit_arena_new(&arena, NULL), SENNIT_OK);
+    assert_int_equal(sennit_client_call(&client, "get", 500, rig_bytes(""), NULL, arena,
+                                        &reply, &error),
+                     SENNIT_OK);
+    assert_int_equal(reply.size, 5);
+    memset(long_name, 'x', sizeof long_name - 1);
+    assert_int_equal(sennit_client_call(&client, long_name, 0, rig_bytes(""), NULL, arena,
+                                        &reply, &error),
+                     SENNIT_EINVAL);
+    assert_int_equal(error.ran, SENNIT_RAN_NEVER);
+    sennit_arena_free(arena);
     (void)rig_request(here->bus, "shop.Pricing/1.nope", "", 500, &out);
     rig_wait(here->loop, &out);
     assert_failed(&out, SENNIT_KIND_UNIMPLEMENTED, SENNIT_RAN_NEVER);
@@ -742,7 +757,7 @@ R10_a_service_answers_its_methods_and_refuses_others(void **state)
     (void)rig_request(here->bus, "shop.Pricing/2.get", "", 500, &out);
     rig_wait(here->loop, &out);
     assert_failed(&out, SENNIT_KIND_NO_HANDLERS, SENNIT_RAN_NEVER);
-    assert_int_equal(gets, 2);
+    assert_int_equal(gets, 3);
 }
 
 /* ---- Sizes ------------------------------------------------------------ */
