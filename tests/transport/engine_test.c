@@ -180,6 +180,45 @@ nothing_is_sent_before_the_peers_ready(void **state)
     close_rig(&rig, &alloc);
 }
 
+/* A listener may want to look at the peer first (is its identity taken?). */
+static void
+ready_may_wait_until_the_peer_is_admitted(void **state)
+{
+    test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_ROUTER);
+    uint8_t ready[SNI_READY_MAX];
+    size_t ready_size = sni_ready_write(ready, SENNIT_ROUTER, sni_bytes(NULL, 0));
+    test_alloc alloc;
+    test_rig rig;
+    wire w = { NULL, 0, 0 };
+
+    (void)state;
+    opts.admits = true;
+    open_rig(&rig, &alloc, &opts);
+    assert_int_equal(test_rig_send(&rig, "later", 5, false), SENNIT_OK);
+    sni_engine_set_outq(rig.engine, NULL);
+    wire_handshake(&w, SENNIT_DEALER, 1);
+    /* Who does not wait for READY is not answered before it either. */
+    wire_command(&w, "PING", "\0\0", 2);
+    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_BLOCK),
+                     SENNIT_OK);
+    while (test_rig_take_output(&rig, SIZE_MAX) > 0)
+        continue;
+    assert_int_equal(rig.output_size, SNI_GREETING_SIZE);
+    test_rig_take_events(&rig);
+    assert_string_equal(rig.events, "READY -; ");
+    test_alloc_fail_at(&alloc, 1);
+    assert_int_equal(sni_engine_admit(rig.engine), SENNIT_ENOMEM);
+    assert_int_equal(sni_engine_admit(rig.engine), SENNIT_OK);
+    assert_int_equal(sni_engine_admit(rig.engine), SENNIT_OK);
+    sni_engine_set_outq(rig.engine, &rig.outq);
+    while (test_rig_take_output(&rig, SIZE_MAX) > 0)
+        continue;
+    assert_int_equal(rig.output_size, SNI_GREETING_SIZE + ready_size + 7);
+    assert_memory_equal(rig.output + SNI_GREETING_SIZE, ready, ready_size);
+    free(w.data);
+    close_rig(&rig, &alloc);
+}
+
 static void
 the_handshake_must_be_done_in_time(void **state)
 {
@@ -1279,6 +1318,7 @@ main(void)
 {
     const struct CMUnitTest single[] = {
         cmocka_unit_test(nothing_is_sent_before_the_peers_ready),
+        cmocka_unit_test(ready_may_wait_until_the_peer_is_admitted),
         cmocka_unit_test(the_handshake_must_be_done_in_time),
         cmocka_unit_test(without_a_handshake_timeout_there_is_no_deadline),
         cmocka_unit_test(a_queue_may_come_after_the_handshake),

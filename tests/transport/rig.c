@@ -22,6 +22,7 @@ test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
         .alloc = &alloc->allocator,
         .type = opts->type,
         .publisher = opts->type == SENNIT_PUB,
+        .admits = opts->admits,
         .handshake_timeout = opts->handshake_timeout,
         .frame_max_bytes = opts->frame_max_bytes,
         .message_max_bytes = opts->message_max_bytes,

@@ -36,13 +36,14 @@ typedef struct test_rig_opts {
     uint64_t frame_max_bytes;
     uint64_t message_max_bytes;
     uint32_t message_max_parts;
+    bool admits; /* our READY waits for sni_engine_admit() */
 } test_rig_opts;
 
 /* The limits a socket has by default. */
 #define TEST_RIG_DEFAULT(sock_type)                                                      \
     {                                                                                    \
         (sock_type), NULL, UINT64_C(30000000000), UINT64_C(1) << 30, UINT64_C(2) << 30,  \
-            1u << 16                                                                     \
+            1u << 16, false                                                              \
     }
 
 /* False when memory ran out; fini is due all the same. */

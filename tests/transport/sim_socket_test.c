@@ -462,6 +462,8 @@ a_second_peer_with_an_identity_in_use_is_refused(void **state)
     assert_true(take_event(router, SENNIT_EVENT_HANDSHAKE_FAILED, &event));
     assert_int_equal(event.err, SENNIT_EEXIST);
     assert_string_equal(event.reason, "identity is in use by another peer");
+    /* It has seen a greeting and no READY, so it knows that it is not connected. */
+    assert_int_equal(second.received_size, SNI_GREETING_SIZE);
     test_raw_send(&first, &w, "\0\2hi", 4);
     expect_text(router, "same");
     expect_text(router, "hi");
