@@ -230,6 +230,16 @@ end_literal(sni_idl_topic *topic, const char *end)
         topic->checker->arena, topic->literal, (size_t)(end - topic->literal));
 }
 
+/* Whether the topic read so far has a place for the field. */
+static bool
+is_in_topic(const sni_idl_topic *topic, const sni_idl_field *field)
+{
+    for (size_t i = 0; i < topic->event->parts_count; i++)
+        if (topic->event->parts[i].field == field)
+            return true;
+    return false;
+}
+
 static bool
 check_placeholder(sni_idl_topic *topic, const char *token, size_t size)
 {
@@ -261,6 +271,12 @@ check_placeholder(sni_idl_topic *topic, const char *token, size_t size)
                       "only a str, an integer or an enum that is not optional can stand "
                       "in a topic");
         sni_idl_note(checker->diags, field->naming.span, "the field is here");
+        return false;
+    }
+    if (is_in_topic(topic, field)) {
+        /* A listener names each field's value once. */
+        sni_idl_error(checker->diags, SNI_IDL_EVENT_TOPIC, span,
+                      "'%s' is used twice; a field stands in a topic once", name);
         return false;
     }
     end_literal(topic, token);
