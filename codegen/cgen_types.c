@@ -83,7 +83,10 @@ static const char *
 float_text(sni_idl_arena *arena, sni_idl_kind kind, double real)
 {
     bool narrow = kind == SNI_IDL_F32;
-    const char *digits = sni_idl_format(arena, "%.*g", narrow ? 9 : 17, real);
+    /* Narrowed first, as fallback_bits() does: digits of the double would be rounded
+     * twice, by us and by the C compiler. */
+    double held = narrow ? (double)(float)real : real;
+    const char *digits = sni_idl_format(arena, "%.*g", narrow ? 9 : 17, held);
     bool has_point = strpbrk(digits, ".e") != NULL;
     return sni_idl_format(arena, "%s%s%s", digits, has_point ? "" : ".0",
                           narrow ? "f" : "");

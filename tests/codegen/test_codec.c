@@ -308,6 +308,18 @@ the_INIT_macro_and_init_give_the_same_value(void **state)
 }
 
 static void
+a_default_between_two_floats_is_the_same_in_the_INIT_macro_and_init(void **state)
+{
+    (void)state;
+    k_between from_macro = K_BETWEEN_INIT;
+    k_between from_function;
+    k_between_init(&from_function);
+    assert_true(from_function.up == 1.00000083446502685546875f);
+    assert_true(from_macro.up == from_function.up);
+    assert_true(from_macro.down == from_function.down);
+}
+
+static void
 constants_are_what_the_schema_says(void **state)
 {
     (void)state;
@@ -462,6 +474,8 @@ main(void)
 {
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(the_INIT_macro_and_init_give_the_same_value),
+        cmocka_unit_test(
+            a_default_between_two_floats_is_the_same_in_the_INIT_macro_and_init),
         cmocka_unit_test(constants_are_what_the_schema_says),
         cmocka_unit_test(enums_have_names_and_know_them_again),
         cmocka_unit_test(equal_sees_every_difference),
