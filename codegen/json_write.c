@@ -80,6 +80,7 @@ write_float(sni_json_walk *walk, sni_idl_kind kind, const json_t *json, sennit_b
 {
     double number = json_number_value(json);
     const char *text = plain_text(json);
+    bool overflows = kind == SNI_IDL_F32 && isfinite(number) && isinf((float)number);
     if (text && !strcmp(text, "NaN"))
         number = (double)NAN;
     else if (text && !strcmp(text, "Infinity"))
@@ -88,6 +89,8 @@ write_float(sni_json_walk *walk, sni_idl_kind kind, const json_t *json, sennit_b
         number = -(double)INFINITY;
     else if (!json_is_number(json))
         return wrong(walk, json, "a number");
+    if (overflows)
+        return sni_json_fail(walk, SENNIT_EINVAL, "the number does not fit f32");
     if (kind == SNI_IDL_F32)
         sennit_pack_f32(out, (float)number);
     else

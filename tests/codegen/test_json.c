@@ -70,6 +70,8 @@ static const json_row rows[] = {
       WIRE("\x83\x02\x01\x4d\x92\x01\xc0\xcc\xc8\xa1x") },
     { "f32", "Optionals", "{'f_f32':0.5}", WIRE("\x81\x04\xca\x3f\x00\x00\x00") },
     { "no number", "Optionals", "{'f_f32':'NaN'}", WIRE("\x81\x04\xca\x7f\xc0\x00\x00") },
+    { "the largest f32", "Optionals", "{'f_f32':3.4028234663852886e38}",
+      WIRE("\x81\x04\xca\x7f\x7f\xff\xff") },
     { "infinity", "Optionals", "{'f_f32':'-Infinity'}",
       WIRE("\x81\x04\xca\xff\x80\x00\x00") },
 };
@@ -201,6 +203,8 @@ static const error_row error_rows[] = {
       "Plain.f_u64: a whole number was expected, not a string" },
     { "Plain", "{'f_bool':1}", "Plain.f_bool: true or false was expected, not a number" },
     { "Plain", "{'f_str':1}", "Plain.f_str: a string was expected, not a number" },
+    { "Plain", "{'f_f32':1e39}", "Plain.f_f32: the number does not fit f32" },
+    { "Plain", "{'f_f32':-3.40282357e38}", "Plain.f_f32: the number does not fit f32" },
     { "Plain", "{'f_f64':'x'}", "Plain.f_f64: a number was expected, not a string" },
     { "Plain", "{'f_bytes':'A'}", "Plain.f_bytes: this is not base64" },
     { "Plain", "{'f_bytes':'A=AA'}", "Plain.f_bytes: this is not base64" },
