@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""package.py BUILD SANITIZE: installs the build into a temporary prefix, builds the
+"""package.py BUILD [SANITIZE]: installs the build into a temporary prefix, builds the
 consumer beside this file once by find_package and once by pkg-config, and runs both."""
 
 import os
@@ -38,7 +38,7 @@ def check_run(program, libraries):
         sys.exit(f"package: {program} printed {out!r} instead of 'heard: hello'")
 
 
-def main(build, sanitize):
+def main(build, sanitize=""):
     flags = [f"-fsanitize={sanitize}"] if sanitize else []
     with tempfile.TemporaryDirectory() as scratch:
         prefix = os.path.join(scratch, "prefix")
