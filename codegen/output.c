@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool
@@ -26,6 +27,8 @@ sni_output_add(sni_output *output, const char *path, const char *data, size_t si
     snprintf(output->files[output->count].path, SNI_OUTPUT_PATH_MAX, "%s", path);
     snprintf(temporary, sizeof(output->files[0].temporary), "%s.%ld.tmp", path,
              (long)getpid());
+    snprintf(output->files[output->count].earlier, sizeof(output->files[0].earlier),
+             "%s.%ld.old", path, (long)getpid());
     FILE *file = fopen(temporary, "wb");
     if (!file)
         return fail(output, path, errno);
@@ -39,18 +42,67 @@ sni_output_add(sni_output *output, const char *path, const char *data, size_t si
     return written ? true : fail(output, path, why);
 }
 
+/* A directory would let itself be moved aside like a file. */
+static bool
+is_directory(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
+/* Puts the new file where it belongs, and the one before it, if any, aside. */
+static bool
+replace(sni_output *output, size_t i)
+{
+    const char *path = output->files[i].path;
+    char *earlier = output->files[i].earlier;
+    if (rename(path, earlier)) {
+        if (errno != ENOENT)
+            return fail(output, path, errno);
+        earlier[0] = '\0';
+    }
+    if (rename(output->files[i].temporary, path)) {
+        fail(output, path, errno);
+        if (earlier[0])
+            rename(earlier, path);
+        return false;
+    }
+    output->files[i].temporary[0] = '\0';
+    return true;
+}
+
+/* The inverse of replace(). What fails here cannot be helped: the failure that led
+ * here is the one to tell. */
+static void
+put_back(sni_output *output, size_t i)
+{
+    if (output->files[i].earlier[0])
+        rename(output->files[i].earlier, output->files[i].path);
+    else
+        unlink(output->files[i].path);
+}
+
 bool
 sni_output_commit(sni_output *output)
 {
-    for (size_t i = 0; i < output->count; i++) {
-        if (!rename(output->files[i].temporary, output->files[i].path)) {
-            output->files[i].temporary[0] = '\0';
-            continue;
-        }
-        fail(output, output->files[i].path, errno);
+    size_t done = 0;
+    bool good = true;
+    for (size_t i = 0; good && i < output->count; i++)
+        if (is_directory(output->files[i].path))
+            good = fail(output, output->files[i].path, EISDIR);
+    while (good && done < output->count) {
+        good = replace(output, done);
+        done += good;
+    }
+    if (!good) {
+        while (done)
+            put_back(output, --done);
         sni_output_discard(output);
         return false;
     }
+    for (size_t i = 0; i < output->count; i++)
+        if (output->files[i].earlier[0])
+            unlink(output->files[i].earlier);
     output->count = 0;
     return true;
 }
