@@ -219,7 +219,10 @@ has_work(const sennit_bus *bus)
 void
 sni_bus_pump(sennit_bus *bus)
 {
-    size_t budget = SNI_TURN_ITEMS;
+    /* Outcomes have a budget of their own: mailboxes that are never empty must not keep
+     * callers from learning how their calls ended. */
+    size_t outcomes = SNI_TURN_ITEMS;
+    size_t mail = SNI_TURN_ITEMS;
     sennit_time next;
     bool moved;
     bool again;
@@ -227,9 +230,9 @@ sni_bus_pump(sennit_bus *bus)
     drop_doomed(bus);
     expire(bus);
     do {
-        moved = sni_consumers_run(bus, &budget);
-        moved = sni_calls_deliver(bus, &budget) || moved;
-    } while (moved && budget > 0 && !bus->dying);
+        moved = sni_consumers_run(bus, &mail);
+        moved = sni_calls_deliver(bus, &outcomes) || moved;
+    } while (moved && !bus->dying);
     tell_dead(bus);
     if (bus->dying)
         return;

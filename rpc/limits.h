@@ -28,8 +28,8 @@
  * are dropped for that guest and counted by the socket. */
 #define SNI_EVENTS_HWM_MSGS 65536
 
-/* Frames read from one socket, and mailbox items handled, before the other
- * sockets, the flush and the rest of the loop get their turn. */
+/* Frames read from one socket, mailbox items handled, and as many outcomes again
+ * told, before the other sockets, the flush and the rest of the loop get their turn. */
 #define SNI_TURN_FRAMES 256u
 #define SNI_TURN_ITEMS  256u
 

@@ -925,6 +925,38 @@ a_handler_may_close_its_bus(void **state)
 }
 
 static void
+send_again(sennit_ctx *ctx, sennit_bytes body, void *arg)
+{
+    (*(unsigned *)arg)++;
+    assert_int_equal(sennit_bus_send(sennit_ctx_bus(ctx), "tick", body, NULL), SENNIT_OK);
+}
+
+static void
+outcomes_come_however_busy_the_mailboxes_are(void **state)
+{
+    place *here = *state;
+    test_worker echo = { .task = WORKER_ECHO };
+    sennit_consumer *consumer;
+    unsigned ticks = 0;
+    outcome answered;
+    outcome refused;
+
+    (void)rig_consume(here->bus, "echo", &echo);
+    assert_int_equal(
+        sennit_bus_consume(here->bus, "tick", NULL, &consumer, send_again, &ticks),
+        SENNIT_OK);
+    assert_int_equal(sennit_bus_send(here->bus, "tick", rig_bytes("t"), NULL), SENNIT_OK);
+    rig_settle(here->loop);
+    (void)rig_request(here->bus, "echo", "x", 1000, &answered);
+    (void)rig_request(here->bus, "nobody", "x", 1000, &refused);
+    rig_settle(here->loop);
+    assert_answered(&answered, "x");
+    assert_failed(&refused, SENNIT_KIND_NO_HANDLERS, SENNIT_RAN_NEVER);
+    assert_true(ticks > 256); /* and the others had their turn */
+    sennit_consumer_cancel(consumer);
+}
+
+static void
 options_out_of_range_are_refused(void **state)
 {
     place *here = *state;
@@ -1024,6 +1056,7 @@ static const struct CMUnitTest tests[] = {
     PLACE_TEST(a_plain_thread_may_wait_for_its_reply),
     PLACE_TEST(closing_ends_every_call_with_closed),
     PLACE_TEST(a_handler_may_close_its_bus),
+    PLACE_TEST(outcomes_come_however_busy_the_mailboxes_are),
     PLACE_TEST(options_out_of_range_are_refused),
     PLACE_TEST(calls_max_bounds_what_waits),
     PLACE_TEST(D46_a_hundred_thousand_unanswered_requests_end_and_leave_nothing),
