@@ -422,6 +422,8 @@ bus_free(sennit_bus *bus)
 {
     /* Handlers and callbacks that run from here on find every function closed. */
     bus->dying = true;
+    for (sni_ready_waiter *waiter = bus->waiters; waiter != NULL; waiter = waiter->outer)
+        waiter->closed = true;
     bus->dispatching = true;
     sni_consumers_drain(bus);
     sni_calls_close(bus);
@@ -521,24 +523,27 @@ milliseconds_until(sennit_loop *loop, sennit_time deadline)
 sennit_err
 sennit_bus_wait_ready(sennit_bus *bus, int timeout_ms)
 {
+    sni_ready_waiter waiter = { .outer = bus->waiters };
     sennit_loop *loop = bus->loop;
     sennit_time deadline = SENNIT_NEVER;
+    sennit_err err = SENNIT_OK;
 
+    if (bus->dying)
+        return SENNIT_ECLOSED;
     if (bus->dispatching)
         return SENNIT_ESTATE;
     if (timeout_ms >= 0)
         deadline = sennit_loop_now(loop) + (uint64_t)timeout_ms * 1000000;
-    while (!sennit_bus_ready(bus)) {
+    bus->waiters = &waiter;
+    while (!err && !sennit_bus_ready(bus)) {
         int wait_ms = milliseconds_until(loop, deadline);
-        sennit_err err;
 
-        if (wait_ms == 0)
-            return SENNIT_ETIMEDOUT;
-        err = sennit_loop_turn(loop, wait_ms);
-        if (err)
-            return err;
+        err = wait_ms > 0 ? sennit_loop_turn(loop, wait_ms) : SENNIT_ETIMEDOUT;
+        if (waiter.closed)
+            return SENNIT_ECLOSED; /* there is no bus any more */
     }
-    return SENNIT_OK;
+    bus->waiters = waiter.outer;
+    return err;
 }
 
 void

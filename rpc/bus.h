@@ -203,6 +203,13 @@ struct sni_linked {
 
 /* ---- Bus -------------------------------------------------------------- */
 
+/* A sennit_bus_wait_ready() on the stack, which a callback may pull the bus away
+ * from. */
+typedef struct sni_ready_waiter {
+    struct sni_ready_waiter *outer;
+    bool closed;
+} sni_ready_waiter;
+
 struct sennit_bus {
     sennit_loop *loop;
     const sennit_allocator *alloc;
@@ -216,6 +223,7 @@ struct sennit_bus {
     bool dispatching;    /* the pump or a socket's callback is on the stack */
     bool dying;          /* closed from within */
     bool telling_dead;   /* a dead letter callback is on the stack */
+    sni_ready_waiter *waiters;
 
     sni_routes *routes;
     sni_slots calls;

@@ -186,7 +186,8 @@ SENNIT_API bool sennit_bus_ready(const sennit_bus *bus);
 
 /* Turns the loop until sennit_bus_ready().
  * Blocks: up to `timeout_ms` (-1: for ever).
- * Errors: ETIMEDOUT, ESTATE (inside a callback of this bus), EINTR, EIO. */
+ * Errors: ETIMEDOUT, ESTATE (inside a callback of this bus), ECLOSED (a callback
+ *         closed the bus), EINTR, EIO. */
 SENNIT_API sennit_err sennit_bus_wait_ready(sennit_bus *bus,
                                             int timeout_ms) SENNIT_MUST_CHECK;
 
