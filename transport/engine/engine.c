@@ -412,11 +412,27 @@ scan_command(sni_engine *engine, sennit_bytes body, sennit_time now)
                                             : SENNIT_OK;
 }
 
+/* Takes commands that were looked at out of the end of [parsed, scanned): nobody
+ * asks for them, so an application that does not ask for messages either would
+ * collect them for ever. At most the beginning of one frame moves. */
+static void
+cut_out(sni_window *window, size_t from)
+{
+    size_t begun = window->filled - window->scanned;
+
+    memmove(window->home->data + from, window->home->data + window->scanned, begun);
+    window->scanned = from;
+    window->filled = from + begun;
+    sni_window_release_if_empty(window);
+}
+
 /* Looks at the frames that have become whole. */
 static sennit_err
 scan(sni_engine *engine, sennit_time now)
 {
     sni_window *window = &engine->window;
+    size_t commands_from = 0; /* the last run of commands between messages ... */
+    size_t commands_to = 0;   /* ... that nobody will ask for */
 
     for (;;) {
         sennit_bytes in = sni_window_unscanned(window);
@@ -429,20 +445,25 @@ scan(sni_engine *engine, sennit_time now)
         if (in.size > 0)
             engine->ttl_deadline = SENNIT_NEVER;
         if (parse == SNI_PARSE_MORE)
-            return SENNIT_OK;
+            break;
         if (parse == SNI_PARSE_BAD)
             return fail(engine, SENNIT_EPROTO, "malformed frame head");
         problem = check_limits(engine, &head);
         if (problem != NULL)
             return fail(engine, SENNIT_EPROTO, problem);
         if (in.size - used < head.body_size)
-            return SENNIT_OK;
+            break;
         if (head.command) {
             sennit_err err = scan_command(
                 engine, sni_bytes(in.data + used, (size_t)head.body_size), now);
 
             if (err)
                 return err;
+            if (engine->message_parts == 0 && !engine->cfg.publisher) {
+                if (commands_to != window->scanned)
+                    commands_from = window->scanned;
+                commands_to = window->scanned + used + (size_t)head.body_size;
+            }
         } else if (head.more) {
             engine->message_bytes += head.body_size;
             engine->message_parts++;
@@ -453,6 +474,9 @@ scan(sni_engine *engine, sennit_time now)
         }
         window->scanned += used + (size_t)head.body_size;
     }
+    if (commands_to > 0 && commands_to == window->scanned)
+        cut_out(window, commands_from);
+    return SENNIT_OK;
 }
 
 static sennit_err
@@ -633,11 +657,7 @@ sni_engine_next(sni_engine *engine, sni_engine_event *event)
         sni_window_release_if_empty(window);
         return true;
     }
-    /* Commands that nobody asks for are passed over. */
-    if (engine->unread == 0 && engine->message_parts == 0 && engine->state == TRAFFIC) {
-        window->parsed = window->scanned;
-        sni_window_release_if_empty(window);
-    }
+    sni_window_release_if_empty(window);
     return false;
 }
 

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* Commands in traffic, and what they cost a socket whose application is not asking
+ * for messages just then. */
+#include "sennit_test.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "rig.h"
+#include "wire/command.h"
+#include "wire/greeting.h"
+#include "wire/ready.h"
+
+typedef struct wire {
+    uint8_t *data;
+    size_t size;
+    size_t capacity;
+} wire;
+
+static void
+wire_add(wire *w, const void *data, size_t size)
+{
+    if (!sni_grow(&sni_alloc_default, &w->data, &w->capacity, w->size + size + 1, 1))
+        fail_msg("the test itself is out of memory");
+    if (size > 0)
+        memcpy(w->data + w->size, data, size);
+    w->size += size;
+}
+
+static void
+wire_frame(wire *w, const void *data, size_t size, bool more)
+{
+    uint8_t head[SNI_FRAME_HEAD_MAX];
+
+    wire_add(w, head, sni_frame_head_write(head, more, false, size));
+    wire_add(w, data, size);
+}
+
+static void
+wire_command(wire *w, const char *name, const void *data, size_t size)
+{
+    uint8_t *out = malloc(64 + size);
+
+    assert_non_null(out);
+    wire_add(w, out, sni_command_write(out, name, sni_bytes(data, size)));
+    free(out);
+}
+
+static void
+feed(test_rig *rig, const wire *w)
+{
+    assert_int_equal(test_rig_feed(rig, sni_bytes(w->data, w->size), TEST_FEED_SINK),
+                     SENNIT_OK);
+}
+
+static void
+write_out(test_rig *rig)
+{
+    while (test_rig_take_output(rig, SIZE_MAX) > 0)
+        continue;
+    rig->output_size = 0;
+}
+
+static void
+open_traffic(test_rig *rig, test_alloc *alloc, sennit_sock_type ours,
+             sennit_sock_type peer)
+{
+    test_rig_opts opts = TEST_RIG_DEFAULT(ours);
+    uint8_t greeting[SNI_GREETING_SIZE];
+    uint8_t ready[SNI_READY_MAX];
+    wire w = { NULL, 0, 0 };
+
+    test_alloc_init(alloc);
+    assert_true(test_rig_init(rig, alloc, &opts));
+    sni_greeting_write(greeting, "NULL");
+    wire_add(&w, greeting, sizeof greeting);
+    wire_add(&w, ready, sni_ready_write(ready, peer, sni_bytes(NULL, 0)));
+    feed(rig, &w);
+    test_rig_take_events(rig);
+    write_out(rig);
+    assert_true(sni_engine_in_traffic(rig->engine));
+    rig->events_size = 0;
+    rig->events[0] = '\0';
+    free(w.data);
+}
+
+static void
+close_rig(test_rig *rig, test_alloc *alloc)
+{
+    test_rig_fini(rig);
+    assert_int_equal(alloc->live_blocks, 0);
+}
+
+static bool
+holds_a_window(const test_rig *rig)
+{
+    sni_engine_room room;
+
+    return sni_engine_sink(rig->engine, &room);
+}
+
+/* ---- commands nobody asks for ------------------------------------------ */
+
+typedef struct command_row {
+    const char *name; /* of the test */
+    const char *command;
+} command_row;
+
+static command_row rows[] = {
+    { "PINGs to a socket that asks for nothing leave no trace", "PING" },
+    { "PONGs to a socket that asks for nothing leave no trace", "PONG" },
+    { "unknown commands to a socket that asks for nothing leave no trace", "WHATEVER" },
+    { "subscriptions to a socket that is no publisher leave no trace", "SUBSCRIBE" },
+};
+
+/* A session of an idle socket feeds and writes, and calls next() for a message. */
+static void
+check_idle(void **state)
+{
+    const command_row *row = *state;
+    test_alloc alloc;
+    test_rig rig;
+    wire w = { NULL, 0, 0 };
+    size_t settled = 0;
+
+    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    for (int i = 0; i < 1000; i++)
+        wire_command(&w, row->command, "\0\0abc", 5);
+    for (int i = 0; i < 50; i++) {
+        feed(&rig, &w);
+        write_out(&rig);
+        assert_false(holds_a_window(&rig));
+        if (i == 2)
+            settled = alloc.peak_bytes;
+    }
+    assert_int_equal(alloc.peak_bytes, settled);
+    free(w.data);
+    close_rig(&rig, &alloc);
+}
+
+static void
+a_command_behind_the_last_message_does_not_keep_its_window(void **state)
+{
+    test_alloc alloc;
+    test_rig rig;
+    wire w = { NULL, 0, 0 };
+    sni_engine_event event;
+
+    (void)state;
+    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    wire_frame(&w, "a", 1, false);
+    wire_command(&w, "PONG", "abc", 3);
+    feed(&rig, &w);
+    assert_int_equal(sni_engine_unread(rig.engine), 1);
+    assert_true(sni_engine_next(rig.engine, &event));
+    assert_int_equal(event.kind, SNI_ENGINE_MESSAGE);
+    sennit_msg_fini((sennit_msg *)(void *)&event.msg);
+    assert_false(holds_a_window(&rig));
+    free(w.data);
+    close_rig(&rig, &alloc);
+}
+
+/* Nobody takes the message for a long time, and the peer is alive and says so. */
+static void
+commands_behind_a_message_that_nobody_takes_need_no_room(void **state)
+{
+    test_alloc alloc;
+    test_rig rig;
+    wire w = { NULL, 0, 0 };
+    size_t settled = 0;
+
+    (void)state;
+    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    wire_frame(&w, "a", 1, false);
+    feed(&rig, &w);
+    w.size = 0;
+    for (int i = 0; i < 1000; i++)
+        wire_command(&w, "WHATEVER", "abc", 3);
+    for (int i = 0; i < 100; i++) {
+        feed(&rig, &w);
+        if (i == 2)
+            settled = alloc.peak_bytes;
+    }
+    assert_int_equal(alloc.peak_bytes, settled);
+    test_rig_take_events(&rig);
+    assert_string_equal(rig.events, "MSG 61; ");
+    assert_false(holds_a_window(&rig));
+    free(w.data);
+    close_rig(&rig, &alloc);
+}
+
+/* Commands anywhere, the stream cut anywhere, messages taken late: the messages are
+ * the same as without any command. */
+static void
+commands_come_and_go_without_touching_a_message(void **state)
+{
+    static uint8_t body[3000];
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        test_rng rng = { seed };
+        test_alloc alloc;
+        test_rig rig;
+        test_rig expected = { 0 };
+        wire w = { NULL, 0, 0 };
+
+        open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+        for (int i = 0; i < 40; i++) {
+            size_t size = test_rng_below(&rng, test_rng_chance(&rng, 20) ? 3000 : 60);
+            bool more = i < 39 && test_rng_chance(&rng, 30);
+
+            while (test_rng_chance(&rng, 60))
+                wire_command(&w, test_rng_chance(&rng, 50) ? "PONG" : "WHATEVER", body,
+                             test_rng_below(&rng, 17));
+            memset(body, 'a' + i % 26, sizeof body);
+            wire_frame(&w, body, size, more);
+            test_rig_note_frame(&expected, sni_bytes(body, size), more);
+        }
+        wire_command(&w, "PONG", "", 0);
+        for (size_t at = 0; at < w.size;) {
+            size_t size = 1 + test_rng_below(&rng, 1 + test_rng_below(&rng, 2000));
+
+            if (size > w.size - at)
+                size = w.size - at;
+            assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data + at, size),
+                                           (test_feed)test_rng_below(&rng, 3)),
+                             SENNIT_OK);
+            at += size;
+            if (test_rng_chance(&rng, 10))
+                test_rig_take_events(&rig);
+        }
+        test_rig_take_events(&rig);
+        assert_string_equal(rig.events, expected.events);
+        assert_false(holds_a_window(&rig));
+        free(expected.events);
+        free(w.data);
+        close_rig(&rig, &alloc);
+    }
+}
+
+#define ROWS_COUNT (sizeof rows / sizeof rows[0])
+
+int
+main(void)
+{
+    const struct CMUnitTest plain[] = {
+        cmocka_unit_test(a_command_behind_the_last_message_does_not_keep_its_window),
+        cmocka_unit_test(commands_behind_a_message_that_nobody_takes_need_no_room),
+        cmocka_unit_test(commands_come_and_go_without_touching_a_message),
+    };
+    struct CMUnitTest tests[ROWS_COUNT];
+    int failed;
+
+    for (size_t i = 0; i < ROWS_COUNT; i++)
+        tests[i] = (struct CMUnitTest){
+            .name = rows[i].name,
+            .test_func = check_idle,
+            .initial_state = &rows[i],
+        };
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed += cmocka_run_group_tests(plain, NULL, NULL);
+    return failed == 0 ? 0 : 1;
+}
