@@ -79,6 +79,20 @@ find(sennit_reply reply)
     return inbound != NULL && !inbound->cancelled ? inbound : NULL;
 }
 
+/* The same for those who are about to use it. Errors: ESTATE, ECLOSED. */
+static sennit_err
+claim(sennit_reply reply, sni_inbound **out)
+{
+    sni_inbound *inbound = find(reply);
+
+    if (inbound == NULL)
+        return SENNIT_ESTATE;
+    if (inbound->bus->dying)
+        return SENNIT_ECLOSED;
+    *out = inbound;
+    return SENNIT_OK;
+}
+
 /* The call of our own that waits for `inbound`, or NULL. */
 static sni_call *
 local_call(const sni_inbound *inbound)
@@ -209,15 +223,15 @@ sni_inbound_returned(sni_inbound *inbound, sennit_str address)
 sennit_err
 sennit_reply_ok(sennit_reply reply, sennit_bytes body)
 {
-    sni_inbound *inbound = find(reply);
     sennit_bus *bus = reply.bus;
     sni_record record = { .type = SNI_RECORD_RES, .body = body };
-    sennit_err err = SENNIT_OK;
+    sni_inbound *inbound;
+    sennit_err err = claim(reply, &inbound);
     sni_call *call;
     uint8_t *copy;
 
-    if (inbound == NULL)
-        return SENNIT_ESTATE;
+    if (err)
+        return err;
     if (inbound->conn != NULL) {
         record.id = inbound->caller;
         err = sni_conn_write(inbound->conn, &record, false);
@@ -251,11 +265,12 @@ sennit_err
 sennit_reply_error(sennit_reply reply, int32_t code, uint32_t detail_id,
                    sennit_bytes detail, const char *message)
 {
-    sni_inbound *inbound = find(reply);
     sennit_error error;
+    sni_inbound *inbound;
+    sennit_err err = claim(reply, &inbound);
 
-    if (inbound == NULL)
-        return SENNIT_ESTATE;
+    if (err)
+        return err;
     sennit_error_set(&error, SENNIT_KIND_RECIPIENT_FAILURE, SENNIT_RAN_YES, "%s",
                      message != NULL ? message : "");
     make_utf8(error.message);
@@ -269,11 +284,12 @@ static sennit_err
 fail_with(sennit_reply reply, sennit_kind kind, sennit_ran ran, const char *format,
           va_list args)
 {
-    sni_inbound *inbound = find(reply);
     sennit_error error;
+    sni_inbound *inbound;
+    sennit_err err = claim(reply, &inbound);
 
-    if (inbound == NULL)
-        return SENNIT_ESTATE;
+    if (err)
+        return err;
     sennit_error_set(&error,
                      kind == SENNIT_KIND_NONE ? SENNIT_KIND_RECIPIENT_FAILURE : kind, ran,
                      "%s", "");
@@ -317,10 +333,11 @@ kept_expired(void *arg)
 sennit_err
 sennit_reply_keep(sennit_reply reply)
 {
-    sni_inbound *inbound = find(reply);
+    sni_inbound *inbound;
+    sennit_err err = claim(reply, &inbound);
 
-    if (inbound == NULL)
-        return SENNIT_ESTATE;
+    if (err)
+        return err;
     if (inbound->state == SNI_INBOUND_KEPT)
         return SENNIT_OK;
     inbound->state = SNI_INBOUND_KEPT;
@@ -335,9 +352,9 @@ sennit_reply_keep(sennit_reply reply)
 void
 sennit_reply_drop(sennit_reply reply)
 {
-    sni_inbound *inbound = find(reply);
+    sni_inbound *inbound;
 
-    if (inbound != NULL)
+    if (claim(reply, &inbound) == SENNIT_OK)
         sni_inbound_refuse(inbound, SENNIT_KIND_NO_REPLY, SENNIT_RAN_YES,
                            sennit_kind_text(SENNIT_KIND_NO_REPLY));
 }

@@ -187,6 +187,8 @@ sennit_call_cancel(sennit_bus *bus, sennit_call name)
 {
     sni_call *call = sni_slots_find(&bus->calls, name.id);
 
+    if (bus->dying)
+        return SENNIT_ECLOSED;
     if (call == NULL || call->finished)
         return SENNIT_ENOENT;
     cancel(call);
@@ -634,7 +636,7 @@ sni_request_call(sennit_bus *bus, const char *address, sennit_bytes body,
     uint64_t id;
     sennit_err err;
 
-    if (bus->dispatching)
+    if (bus->dispatching && !bus->dying)
         return not_started(error, address, SENNIT_ESTATE);
     err = start(bus, address, body, opts, method_timeout_ms, &call);
     if (err)

@@ -892,8 +892,8 @@ static void
 close_the_bus(sennit_ctx *ctx, sennit_bytes body, void *arg)
 {
     sennit_consumer *consumer;
+    sennit_error error;
 
-    (void)body;
     sennit_bus_close(sennit_ctx_bus(ctx));
     assert_int_equal(sennit_bus_send(sennit_ctx_bus(ctx), "a", rig_bytes(""), NULL),
                      SENNIT_ECLOSED);
@@ -902,6 +902,26 @@ close_the_bus(sennit_ctx *ctx, sennit_bytes body, void *arg)
                      SENNIT_ECLOSED);
     assert_int_equal(sennit_bus_consume(sennit_ctx_bus(ctx), "a", NULL, &consumer,
                                         close_the_bus, NULL),
+                     SENNIT_ECLOSED);
+    assert_int_equal(sennit_reply_keep(sennit_ctx_reply(ctx)), SENNIT_ECLOSED);
+    assert_int_equal(sennit_reply_ok(sennit_ctx_reply(ctx), body), SENNIT_ECLOSED);
+    assert_int_equal(sennit_reply_fail(sennit_ctx_reply(ctx), SENNIT_KIND_NONE, "x"),
+                     SENNIT_ECLOSED);
+    assert_int_equal(
+        sennit_bus_publish(sennit_ctx_bus(ctx), "a", rig_bytes(""), NULL, NULL),
+        SENNIT_ECLOSED);
+    assert_int_equal(sennit_bus_listen(sennit_ctx_bus(ctx), "inproc://a"),
+                     SENNIT_ECLOSED);
+    assert_int_equal(sennit_bus_listen_events(sennit_ctx_bus(ctx), "inproc://a"),
+                     SENNIT_ECLOSED);
+    assert_int_equal(sennit_bus_link(sennit_ctx_bus(ctx), "inproc://a"), SENNIT_ECLOSED);
+    assert_int_equal(sennit_bus_unlink(sennit_ctx_bus(ctx), "inproc://a"),
+                     SENNIT_ECLOSED);
+    assert_int_equal(sennit_bus_wait_ready(sennit_ctx_bus(ctx), 0), SENNIT_ECLOSED);
+    assert_int_equal(sennit_call_cancel(sennit_ctx_bus(ctx), (sennit_call){ 1 }),
+                     SENNIT_ECLOSED);
+    assert_int_equal(sennit_bus_call(sennit_ctx_bus(ctx), "a", body, NULL,
+                                     sennit_ctx_arena(ctx), &body, &error),
                      SENNIT_ECLOSED);
     *(bool *)arg = true;
 }

@@ -154,14 +154,14 @@ SENNIT_API const uint8_t *sennit_bus_node_id(const sennit_bus *bus);
 
 /* Takes links of other nodes, and requests of guests (plain ZMTP DEALERs that
  * write records without a HELLO), on `endpoint`. May be called several times.
- * Errors: as sennit_sock_bind(). */
+ * Errors: as sennit_sock_bind(), ECLOSED. */
 SENNIT_API sennit_err sennit_bus_listen(sennit_bus *bus,
                                         const char *endpoint) SENNIT_MUST_CHECK;
 
 /* Also publishes every event on a PUB socket at `endpoint`, for plain SUB guests:
  * [address NUL, frame with one PUB record] (D7: subscribe to "address\0" for one
  * address alone). Order holds among its events, not between them and anything
- * else (D2). Errors: as sennit_sock_bind(). */
+ * else (D2). Errors: as sennit_sock_bind(), ECLOSED. */
 SENNIT_API sennit_err sennit_bus_listen_events(sennit_bus *bus,
                                                const char *endpoint) SENNIT_MUST_CHECK;
 
@@ -173,11 +173,12 @@ SENNIT_API const char *sennit_bus_events_endpoint(const sennit_bus *bus);
  * after each loss. One link serves both directions. A link that leads back to
  * this very bus is noticed and left idle, so a list may name its reader.
  * Blocks: no; see sennit_bus_wait_ready().
- * Errors: EINVAL, ENOTSUP, ENAMETOOLONG, ENOMEM, EEXIST (linked already). */
+ * Errors: EINVAL, ENOTSUP, ENAMETOOLONG, ENOMEM, EEXIST (linked already), ECLOSED. */
 SENNIT_API sennit_err sennit_bus_link(sennit_bus *bus,
                                       const char *endpoint) SENNIT_MUST_CHECK;
 
-/* Ends the link; calls that wait for it fail as if it was lost. Errors: ENOENT. */
+/* Ends the link; calls that wait for it fail as if it was lost.
+ * Errors: ENOENT, ECLOSED. */
 SENNIT_API sennit_err sennit_bus_unlink(sennit_bus *bus, const char *endpoint);
 
 /* Whether every link is up and every node connected now has confirmed that it
@@ -219,7 +220,7 @@ typedef struct sennit_consume_opts {
  *
  * Each message waits in the consumer's mailbox. At its bound a request is
  * answered OVERLOADED/never, anything else becomes a dead letter.
- * Errors: EINVAL (address), ENOMEM. */
+ * Errors: EINVAL (address), ENOMEM, ECLOSED. */
 SENNIT_API sennit_err sennit_bus_consume(sennit_bus *bus, const char *address,
                                          const sennit_consume_opts *opts,
                                          sennit_consumer **out, sennit_consumer_fn *fn,
@@ -264,7 +265,7 @@ typedef struct sennit_service {
  * mailbox. Another method name is answered UNIMPLEMENTED/never. A service hears
  * requests and sends, not events.
  * Takes:  `service` and `vtable` are borrowed until cancel.
- * Errors: EINVAL (name, abi), ENOMEM. */
+ * Errors: EINVAL (name, abi), ENOMEM, ECLOSED. */
 SENNIT_API sennit_err sennit_bus_serve(sennit_bus *bus, const sennit_service *service,
                                        const void *vtable, void *self,
                                        const sennit_consume_opts *opts,
@@ -307,15 +308,16 @@ typedef struct sennit_reply {
 
 SENNIT_API sennit_reply sennit_ctx_reply(const sennit_ctx *ctx);
 
-/* Keeps the right beyond the handler's return. Errors: ESTATE (as below). */
+/* Keeps the right beyond the handler's return. Errors: ESTATE, ECLOSED (as below). */
 SENNIT_API sennit_err sennit_reply_keep(sennit_reply reply);
 
 /* Answers. Each may be called once, by the handler or any time later on the bus's
  * thread; the body is copied.
  * Errors: ESTATE (answered or dropped before, or the caller no longer waits),
  *         EMSGSIZE (over frame_max_bytes; the caller gets TOO_LARGE/yes),
- *         EAGAIN (the send queue to the caller is full), ENOMEM. After the last
- *         two the right is still there. */
+ *         EAGAIN (the send queue to the caller is full), ENOMEM, ECLOSED (the bus
+ *         is closing; the caller learns that from it). After EAGAIN and ENOMEM the
+ *         right is still there. */
 SENNIT_API sennit_err sennit_reply_ok(sennit_reply reply, sennit_bytes body);
 
 /* Answers with an error the schema declares: RECIPIENT_FAILURE/yes carrying
@@ -384,7 +386,7 @@ SENNIT_API sennit_err sennit_bus_send(sennit_bus *bus, const char *address,
  * full misses it (a dead letter, or counted); the others do not. Nobody
  * listening is not an error.
  * Gives:  in `*nodes` (may be NULL) how many linked nodes it was queued to.
- * Errors: EMSGSIZE, EINVAL, ENOMEM (nobody got it). */
+ * Errors: EMSGSIZE, EINVAL, ENOMEM (nobody got it), ECLOSED. */
 SENNIT_API sennit_err sennit_bus_publish(sennit_bus *bus, const char *address,
                                          sennit_bytes body, const sennit_call_opts *opts,
                                          size_t *nodes);
@@ -430,7 +432,8 @@ SENNIT_API sennit_err sennit_bus_request_typed(
     sennit_any_fn *fn, void *arg) SENNIT_MUST_CHECK;
 
 /* Asks for the outcome CANCELLED, which `fn` gets later; the node that
- * works on it is told (R8). Errors: ENOENT (it has its outcome already). */
+ * works on it is told (R8).
+ * Errors: ENOENT (it has its outcome already), ECLOSED. */
 SENNIT_API sennit_err sennit_call_cancel(sennit_bus *bus, sennit_call call);
 
 /* Requests and turns the loop until the outcome is there. For plain threads.
