@@ -426,10 +426,12 @@ bus_free(sennit_bus *bus)
         waiter->closed = true;
     bus->dispatching = true;
     sni_consumers_drain(bus);
+    /* The last flush: a request that is still here after it is told `never`, so from
+     * here on nothing is written and nothing handed over. */
+    (void)flush_dirty(bus);
     sni_calls_close(bus);
     tell_dead(bus);
     sni_consumers_free(bus);
-    (void)flush_dirty(bus);
     sni_links_close(bus);
     sni_listeners_close(bus);
     tell_dead(bus);

@@ -425,6 +425,62 @@ a_node_that_closes_with_a_call_at_work_is_peer_lost_maybe(void **state)
     close_pair(both);
 }
 
+static bool
+client_is_gone(void *arg)
+{
+    return rig_stats(((pair *)arg)->server).nodes == 0;
+}
+
+static void
+closing_says_never_only_of_what_is_never_sent(void **state)
+{
+    enum { CALLS = 5 };
+    pair *both = open_pair(*state);
+    test_worker worker = { .task = WORKER_ECHO };
+    outcome out[CALLS];
+    unsigned never = 0;
+
+    (void)rig_consume(both->server, "work", &worker);
+    agree(both);
+    for (int i = 0; i < CALLS; i++)
+        (void)rig_request(both->client, "work", "x", SENNIT_TIMEOUT_NONE, &out[i]);
+    sennit_bus_close(both->client);
+    both->client = NULL;
+    rig_turn_until(both->loop, client_is_gone, both);
+    rig_settle(both->loop);
+    for (int i = 0; i < CALLS; i++) {
+        assert_int_equal(out[i].count, 1);
+        assert_int_equal(out[i].error.kind, SENNIT_KIND_CLOSED);
+        never += out[i].error.ran == SENNIT_RAN_NEVER;
+    }
+    assert_true(never + worker.runs <= CALLS);
+    close_pair(both);
+}
+
+static void
+close_on_news(const sennit_peer_event *event, void *arg)
+{
+    pair *both = arg;
+
+    (void)event;
+    sennit_bus_close(both->client);
+    both->client = NULL;
+}
+
+static void
+waiting_for_readiness_ends_when_the_bus_is_closed(void **state)
+{
+    pair *both = open_pair(*state);
+    sennit_bus *client = both->client;
+
+    sennit_bus_on_peer(client, close_on_news, both);
+    assert_int_equal(sennit_bus_unlink(client, both->endpoint), SENNIT_OK);
+    assert_int_equal(sennit_bus_link(client, both->endpoint), SENNIT_OK);
+    assert_int_equal(sennit_bus_wait_ready(client, 5000), SENNIT_ECLOSED);
+    assert_null(both->client);
+    close_pair(both);
+}
+
 static void
 a_caller_that_goes_away_takes_its_waiting_requests_along(void **state)
 {
@@ -789,6 +845,8 @@ static const struct {
     S(D4_shares_are_exact_across_nodes),
     S(D6_a_node_gets_one_copy_of_an_event_for_all_its_consumers),
     S(a_node_that_closes_with_a_call_at_work_is_peer_lost_maybe),
+    S(closing_says_never_only_of_what_is_never_sent),
+    S(waiting_for_readiness_ends_when_the_bus_is_closed),
     S(a_caller_that_goes_away_takes_its_waiting_requests_along),
     S(a_link_comes_back_when_its_node_does),
     S(a_call_made_on_hearing_of_the_loss_has_its_outcome_too),
