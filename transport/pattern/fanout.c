@@ -30,18 +30,23 @@ pub_subscription(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes top
     return err;
 }
 
+/* Forgetting walks all topics of the socket, so not for a peer that has none. */
 static void
 pub_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
 {
     (void)queue_empty;
+    if (peer->topics == 0)
+        return;
     sni_trie_forget(&pattern->topics, peer);
     peer->topics = 0;
     pattern->stats->subscriptions = pattern->topics.entries;
 }
 
+/* A peer may have subscribed and never become connected. */
 static void
 pub_detach(sni_pattern *pattern, sni_peer *peer)
 {
+    pub_disconnected(pattern, peer, false);
     for (size_t i = 0; i < pattern->matched_count; i++) {
         if (pattern->matched[i] == peer) {
             pattern->matched[i] = pattern->matched[--pattern->matched_count];
