@@ -112,6 +112,7 @@ sennit_bus_send(sennit_bus *bus, const char *address, sennit_bytes body,
 typedef struct hearers {
     sennit_bus *bus;
     sni_letter *letter;
+    bool foreign; /* it came from a connection */
     sennit_bytes encoded;
     uint64_t serial; /* marks nodes that have it already */
     size_t locals;
@@ -155,15 +156,22 @@ tell_node(hearers *to, sni_conn *conn)
                      to->letter);
 }
 
+/* D9: whether a message from a connection may reach the consumer. */
+static bool
+is_open(const sennit_consumer *consumer)
+{
+    return consumer->scope == SENNIT_SCOPE_CLUSTER;
+}
+
 static void
 tell_any(void *target, bool local, void *arg)
 {
     hearers *to = arg;
 
-    if (local)
-        tell_consumer(to, target);
-    else if (to->encoded.size > 0)
+    if (!local && to->encoded.size > 0)
         tell_node(to, target);
+    else if (local && (!to->foreign || is_open(target)))
+        tell_consumer(to, target);
 }
 
 sennit_err
@@ -225,7 +233,7 @@ refuse(sni_conn *conn, const sni_record *record, sennit_kind kind, const char *r
 static void
 accept_event(sni_conn *conn, sni_letter *letter)
 {
-    hearers to = { .bus = conn->bus, .letter = letter };
+    hearers to = { .bus = conn->bus, .letter = letter, .foreign = true };
 
     sni_routes_hear(conn->bus->routes, letter->address, tell_any, &to);
     if (to.locals == 0)
@@ -242,7 +250,11 @@ post_any(sni_conn *conn, sni_letter *letter)
     sennit_kind kind = SENNIT_KIND_NO_HANDLERS;
 
     for (; candidates > 0; candidates--) {
-        switch (post_local(sni_route_take_local(route), letter, method)) {
+        sennit_consumer *consumer = sni_route_take_local(route);
+
+        if (!is_open(consumer))
+            continue;
+        switch (post_local(consumer, letter, method)) {
         case SENNIT_OK:
             return SENNIT_KIND_NONE;
         case SENNIT_ENOTSUP:

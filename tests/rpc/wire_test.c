@@ -288,6 +288,51 @@ R7_a_guests_request_found_expired_is_not_run(void **state)
 }
 
 static void
+D9_a_local_consumer_is_not_reached_from_outside(void **state)
+{
+    static const sennit_consume_opts local = { SENNIT_SCOPE_LOCAL, 0, 0 };
+    stage *on = *state;
+    test_worker own = { .task = WORKER_ECHO };
+    test_worker open = { .task = WORKER_ECHO };
+    sni_record call = request(3, "mine");
+    sni_record send = { .type = SNI_RECORD_SEND, .address = sennit_str_of("mine") };
+    sni_record event = { .type = SNI_RECORD_PUB, .address = sennit_str_of("mine") };
+    sennit_consumer *consumer;
+    sni_record record;
+    heard from;
+
+    assert_int_equal(
+        sennit_bus_consume(on->bus, "mine", &local, &consumer, worker_run, &own),
+        SENNIT_OK);
+    assert_int_equal(
+        sennit_bus_consume(on->bus, "*", &local, &consumer, worker_run, &own), SENNIT_OK);
+    sni_record_write(&on->out, &send);
+    sni_record_write(&on->out, &event);
+    sni_record_write(&on->out, &call);
+    say(on);
+    record = hear(on, &from, false);
+    assert_int_equal(record.type, SNI_RECORD_ERR);
+    assert_int_equal(record.kind, SENNIT_KIND_NO_HANDLERS);
+    assert_int_equal(record.ran, SENNIT_RAN_NEVER);
+    sennit_msg_fini(&from.msg);
+    assert_int_equal(own.runs, 0);
+    assert_int_equal(rig_stats(on->bus).dead_letters_total[SENNIT_DEAD_NO_CONSUMER], 2);
+    /* Beside one that is for everybody each message finds that one. */
+    (void)rig_consume(on->bus, "mine", &open);
+    for (unsigned i = 1; i <= 3; i++) {
+        sni_record_write(&on->out, &call);
+        sni_record_write(&on->out, &event);
+        say(on);
+        record = hear(on, &from, false);
+        assert_int_equal(record.type, SNI_RECORD_RES);
+        sennit_msg_fini(&from.msg);
+        rig_settle(on->loop);
+        assert_int_equal(open.runs, 2 * i);
+    }
+    assert_int_equal(own.runs, 0);
+}
+
+static void
 a_guest_that_leaves_takes_its_requests_along(void **state)
 {
     stage *on = *state;
@@ -1091,6 +1136,7 @@ static const struct CMUnitTest tests[] = {
     STAGE_TEST(a_guest_calls_without_a_hello),
     STAGE_TEST(a_guest_sends_publishes_pings_and_cancels),
     STAGE_TEST(R7_a_guests_request_found_expired_is_not_run),
+    STAGE_TEST(D9_a_local_consumer_is_not_reached_from_outside),
     STAGE_TEST(a_guest_that_leaves_takes_its_requests_along),
     STAGE_TEST(a_broken_frame_of_a_guest_is_answered_and_the_next_one_served),
     STAGE_TEST(records_before_the_broken_one_count),
