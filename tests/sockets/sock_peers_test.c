@@ -414,6 +414,57 @@ what_a_peer_sent_before_it_went_can_still_be_received(void **state)
     }
 }
 
+/* Read only after the next connection is there: the old ones first, under the number
+ * of the connection they came through, and then it goes on receiving. */
+static void
+what_came_before_a_reconnect_is_read_first_and_then_the_rest(void **state)
+{
+    static const char *const said[] = { "\x00\x03old\x00\x03old\x00\x03old",
+                                        "\x00\x03new\x00\x03new\x00\x03new" };
+    struct linger reset = { 1, 0 };
+    char endpoint[64];
+    int listener = raw_listen(endpoint);
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *dealer;
+    uint32_t numbers[2];
+    int fd = -1;
+
+    (void)state;
+    opts.recv_hwm_msgs = 2;
+    net_open(&n);
+    dealer = net_sock(&n, SENNIT_DEALER, &opts);
+    net_connect(dealer, endpoint);
+    for (int life = 0; life < 2; life++) {
+        fd = raw_accept(&n, listener);
+        raw_handshake(&n, fd, "DEALER", NULL);
+        numbers[life] = net_event(&n, dealer, SENNIT_EVENT_READY).peer;
+        raw_write(&n, fd, said[life], 15);
+        if (life > 0)
+            break;
+        NET_UNTIL(&n, sennit_sock_ready(dealer) & SENNIT_READABLE);
+        /* It does not receive any more, so sending is what hears of the end. */
+        assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
+        close(fd);
+        net_send(dealer, "into the void");
+        net_event(&n, dealer, SENNIT_EVENT_DISCONNECTED);
+    }
+    assert_int_not_equal(numbers[0], numbers[1]);
+    for (int i = 0; i < 6; i++) {
+        sennit_msg msg;
+
+        sennit_msg_init(&msg);
+        assert_int_equal(sennit_sock_recv(dealer, &msg, 0), SENNIT_OK);
+        assert_memory_equal(sennit_msg_data(&msg), i < 3 ? "old" : "new", 3);
+        assert_int_equal(sennit_msg_peer(&msg), numbers[i >= 3]);
+        sennit_msg_fini(&msg);
+    }
+    assert_string_equal(net_recv_flags(dealer, SENNIT_DONTWAIT), "EAGAIN");
+    net_check_law(dealer);
+    close(fd);
+    close(listener);
+    net_close(&n);
+}
+
 /* ---- refused ----------------------------------------------------------- */
 
 static void
@@ -435,7 +486,7 @@ a_second_peer_of_a_pair_is_refused_and_both_are_told(void **state)
         event = net_event(&n, pair, SENNIT_EVENT_HANDSHAKE_FAILED);
         assert_int_equal(event.err, SENNIT_EEXIST);
         assert_string_equal(event.reason, "this socket has a peer already");
-        event = net_event(&n, second, SENNIT_EVENT_DISCONNECTED);
+        event = net_event(&n, second, SENNIT_EVENT_HANDSHAKE_FAILED);
         assert_true(event.reason[0] != '\0');
         net_send(first, "mine");
         assert_string_equal(net_recv(pair), "mine");
@@ -495,7 +546,7 @@ an_identity_in_use_is_refused_until_its_owner_leaves(void **state)
         event = net_event(&n, router, SENNIT_EVENT_HANDSHAKE_FAILED);
         assert_int_equal(event.err, SENNIT_EEXIST);
         assert_string_equal(event.reason, "identity is in use by another peer");
-        event = net_event(&n, second, SENNIT_EVENT_DISCONNECTED);
+        event = net_event(&n, second, SENNIT_EVENT_HANDSHAKE_FAILED);
         assert_true(event.reason[0] != '\0');
         net_send(router, "same|for the first");
         assert_string_equal(net_recv(first), "for the first");
@@ -799,6 +850,7 @@ main(void)
         cmocka_unit_test(a_req_whose_peer_dies_is_told_once_and_asks_the_next_one),
         cmocka_unit_test(a_req_whose_peer_dies_while_it_asks_is_told),
         cmocka_unit_test(what_a_peer_sent_before_it_went_can_still_be_received),
+        cmocka_unit_test(what_came_before_a_reconnect_is_read_first_and_then_the_rest),
         cmocka_unit_test(a_second_peer_of_a_pair_is_refused_and_both_are_told),
         cmocka_unit_test(a_second_peer_of_a_pair_is_refused_over_inproc_too),
         cmocka_unit_test(an_identity_in_use_is_refused_until_its_owner_leaves),
