@@ -80,6 +80,11 @@
 /* The longest that a burst is gathered before it is flushed. */
 #define SNI_GATHER_MAX_NS (160u * 1000u)
 
+/* Frames that one receive throws away (filtered, malformed), or reads of one
+ * envelope. Then it says that nothing is there yet, so that a peer that floods what
+ * nobody asked for does not hold up timers, deadlines and other sockets. */
+#define SNI_FETCH_FRAMES_MAX 256u
+
 /* Unread monitor events kept per socket; the oldest are dropped and counted. */
 #define SNI_EVENTS_MAX 64u
 

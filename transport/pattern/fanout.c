@@ -176,8 +176,7 @@ sub_fetch(sni_pattern *pattern, sni_msg *msg)
                            NULL))
             return err;
         pattern->stats->dropped_filtered_msgs++;
-        sennit_msg_fini(sni_msg_public(msg));
-        err = sni_fair_skip(pattern);
+        err = sni_fair_drop(pattern, msg);
         if (err)
             return err;
     }

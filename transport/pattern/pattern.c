@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/limits.h"
 
 static const sni_pattern_ops *const policies[] = {
     [SENNIT_PAIR] = &sni_pattern_pair,     [SENNIT_PUB] = &sni_pattern_pub,
@@ -23,6 +24,7 @@ sni_pattern_init(sni_pattern *pattern, sennit_sock_type type, const sni_port *po
         .stats = stats,
         .type = type,
         .mandatory = mandatory,
+        .fetching = SNI_FETCH_FRAMES_MAX,
     };
     sni_link_init(&pattern->peers);
     sni_link_init(&pattern->readable);
@@ -169,8 +171,10 @@ sni_pattern_send(sni_pattern *pattern, sni_msg *msg, bool more)
 static sennit_err
 fetch(sni_pattern *pattern, sni_msg *msg)
 {
-    sennit_err err = pattern->skipping ? sni_fair_skip(pattern) : SENNIT_OK;
+    sennit_err err;
 
+    pattern->fetching = SNI_FETCH_FRAMES_MAX;
+    err = pattern->skipping ? sni_fair_skip(pattern) : SENNIT_OK;
     return err ? err : pattern->ops->fetch(pattern, msg);
 }
 
@@ -222,6 +226,12 @@ sni_pattern_ready(sni_pattern *pattern)
     if (pattern->ops->sends && (pattern->sending || pattern->ops->can_send(pattern)))
         ready |= SENNIT_WRITABLE;
     return ready;
+}
+
+bool
+sni_pattern_pending(const sni_pattern *pattern)
+{
+    return pattern->fetching == 0;
 }
 
 /* ---- load balancing and fair queueing ---------------------------------- */
@@ -297,12 +307,33 @@ sni_fair_skip(sni_pattern *pattern)
 
         sennit_msg_init(sni_msg_public(&msg));
         err = sni_fair_pull(pattern, &msg, &from);
-        pattern->skipping = err != SENNIT_OK;
+        if (err == SENNIT_OK) {
+            sennit_msg_fini(sni_msg_public(&msg));
+            err = sni_fetch_spend(pattern);
+        }
+        pattern->skipping = pattern->reading != NULL && err != SENNIT_OK;
         if (err)
             return err;
-        sennit_msg_fini(sni_msg_public(&msg));
     }
     return SENNIT_OK;
+}
+
+sennit_err
+sni_fair_drop(sni_pattern *pattern, sni_msg *msg)
+{
+    sennit_err err = sni_fetch_spend(pattern);
+
+    sennit_msg_fini(sni_msg_public(msg));
+    if (err == SENNIT_OK)
+        return sni_fair_skip(pattern);
+    pattern->skipping = pattern->reading != NULL;
+    return err;
+}
+
+sennit_err
+sni_fetch_spend(sni_pattern *pattern)
+{
+    return --pattern->fetching == 0 ? SENNIT_EAGAIN : SENNIT_OK;
 }
 
 void

@@ -68,7 +68,7 @@ typedef struct sni_pattern_ops {
 
     sennit_err (*send)(sni_pattern *pattern, sni_msg *msg, bool more);
 
-    /* Finds the next frame for the application. */
+    /* Finds the next frame for the application. Errors: as sni_pattern_recv. */
     sennit_err (*fetch)(sni_pattern *pattern, sni_msg *msg);
 
     /* That frame was handed out. */
@@ -97,6 +97,8 @@ struct sni_pattern {
     bool sending;      /* in the middle of a message, to whomever */
     bool swallow;      /* the rest of the message being sent goes nowhere */
     bool skipping;     /* the rest of the message being read is to be thrown away */
+    unsigned fetching; /* frames this look at the input may still throw away; 0: it
+                          stopped there */
 
     sni_msg held; /* fetched to know that something is readable */
     bool has_held;
@@ -153,12 +155,19 @@ sennit_err sni_pattern_subscription(sni_pattern *pattern, sni_peer *peer, bool o
 void sni_pattern_readable(sni_peer *peer);
 void sni_pattern_writable(sni_peer *peer);
 
-/* One frame. Errors: as sennit_sock_send and _recv, without waiting. */
+/* One frame. Errors: as sennit_sock_send and _recv, without waiting. After EAGAIN of
+ * recv see sni_pattern_pending(). */
 sennit_err sni_pattern_send(sni_pattern *pattern, sni_msg *msg, bool more);
 sennit_err sni_pattern_recv(sni_pattern *pattern, sni_msg *msg);
 
-/* SENNIT_READABLE and SENNIT_WRITABLE. */
+/* SENNIT_READABLE and SENNIT_WRITABLE. What is not READABLE may be so without another
+ * word from a peer, see sni_pattern_pending(). */
 unsigned sni_pattern_ready(sni_pattern *pattern);
+
+/* Whether the last recv or ready found nothing because it stopped at its bound
+ * (SNI_FETCH_FRAMES_MAX). No pipe will tell again of the input that is left, so the
+ * caller comes back by itself, after a turn for others. */
+bool sni_pattern_pending(const sni_pattern *pattern);
 
 /* SUB only. Errors: ENOENT, ENOMEM. */
 sennit_err sni_pattern_subscribe(sni_pattern *pattern, bool on, sennit_bytes prefix);
@@ -186,9 +195,17 @@ sni_peer *sni_balance_next(sni_pattern *pattern);
  * sent it. Errors: EAGAIN, ENOMEM. */
 sennit_err sni_fair_pull(sni_pattern *pattern, sni_msg *msg, sni_peer **from);
 
-/* Throws away the rest of the message being read. Errors: ENOMEM; what is left is
- * thrown away before the next fetch. */
+/* Throws away the rest of the message being read. Errors: ENOMEM, EAGAIN (the bound
+ * of this fetch); what is left is thrown away before the next fetch. */
 sennit_err sni_fair_skip(sni_pattern *pattern);
+
+/* Throws away `msg`, which was just pulled, and the rest of its message. Errors: as
+ * skip. */
+sennit_err sni_fair_drop(sni_pattern *pattern, sni_msg *msg);
+
+/* One more frame was not for the application. Errors: EAGAIN (the bound of this
+ * fetch). */
+sennit_err sni_fetch_spend(sni_pattern *pattern);
 
 /* Takes the rest of a message that goes nowhere. */
 void sni_swallow(sni_pattern *pattern, sni_msg *msg, bool more);

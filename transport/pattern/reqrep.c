@@ -4,6 +4,8 @@
  * told so (ECONNRESET) and may send again, instead of waiting for ever. */
 #include "pattern/pattern.h"
 
+#include <limits.h>
+
 #include "base/alloc.h"
 #include "base/limits.h"
 
@@ -16,6 +18,7 @@ drop_stale_replies(sni_pattern *pattern)
 {
     size_t left = 0;
 
+    pattern->fetching = UINT_MAX; /* the bound is what is there */
     for (sni_link *link = pattern->readable.next; link != &pattern->readable;
          link = link->next)
         left += SNI_OWNER_OF(link, sni_peer, in)->unread;
@@ -30,8 +33,7 @@ drop_stale_replies(sni_pattern *pattern)
         if (err)
             return err == SENNIT_EAGAIN ? SENNIT_OK : err;
         pattern->stats->dropped_filtered_msgs++;
-        sennit_msg_fini(sni_msg_public(&msg));
-        err = sni_fair_skip(pattern);
+        err = sni_fair_drop(pattern, &msg);
         if (err)
             return err;
     }
@@ -108,8 +110,7 @@ req_fetch(sni_pattern *pattern, sni_msg *msg)
             pattern->stats->dropped_malformed_msgs++;
         else
             pattern->stats->dropped_filtered_msgs++;
-        sennit_msg_fini(sni_msg_public(msg));
-        err = sni_fair_skip(pattern);
+        err = sni_fair_drop(pattern, msg);
         if (err)
             return err;
     }
@@ -183,8 +184,9 @@ envelope_whole(const sni_pattern *pattern)
            sni_msg_size_of(&pattern->envelope[pattern->envelope_count - 1]) == 0;
 }
 
-/* Reads up to and including the delimiter. DONE: the body follows. EAGAIN: no
- * message, or only malformed ones, which are dropped and counted. */
+/* Reads up to and including the delimiter, where the last call stopped. OK: the body
+ * follows. EAGAIN: no message, or only malformed ones, which are dropped and counted;
+ * or the bound. */
 static sennit_err
 read_envelope(sni_pattern *pattern, sni_msg *msg)
 {
@@ -199,8 +201,10 @@ read_envelope(sni_pattern *pattern, sni_msg *msg)
         delimiter = sni_msg_size_of(msg) == 0;
         if (!msg->more) {
             pattern->stats->dropped_malformed_msgs++;
-            sennit_msg_fini(sni_msg_public(msg));
             forget_envelope(pattern);
+            err = sni_fair_drop(pattern, msg);
+            if (err)
+                return err;
             continue;
         }
         err = keep_envelope_frame(pattern, msg);
@@ -213,6 +217,9 @@ read_envelope(sni_pattern *pattern, sni_msg *msg)
         }
         if (delimiter)
             return SENNIT_OK;
+        err = sni_fetch_spend(pattern);
+        if (err)
+            return err;
     }
 }
 
