@@ -478,7 +478,8 @@ name_service(sni_cgen *gen, const sni_idl_service *service)
 {
     static const char *const ends[] = { "_client", "_client_init", "_vtable",
                                         "_serve",  "_service",     "_methods" };
-    static const char *const upper_ends[] = { "_SERVICE", "_MAJOR", "_MINOR" };
+    static const char *const upper_ends[] = { "_SERVICE", "_MAJOR", "_MINOR",
+                                              "_VTABLE_INIT" };
     const sni_idl_naming *naming = &service->naming;
     const char *base = name_thing(gen, service, naming);
     const char *what = what_is(gen, "service", naming);

@@ -278,12 +278,14 @@ static void
 put_vtable(sni_cgen *gen, const sni_idl_service *service)
 {
     const char *owner = sni_cgen_name(gen, service);
+    const char *upper = sni_cgen_upper(gen, service);
     sni_idl_put(gen->h,
-                "\n/* What serves %s. An entry that is NULL is answered UNIMPLEMENTED.\n"
+                "\n/* What serves %s; %s_VTABLE_INIT makes one.\n"
+                " * An entry that is NULL is answered UNIMPLEMENTED.\n"
                 " * What a method is given is borrowed until it returns. */\n"
                 "typedef struct %s_vtable {\n"
                 "    uint32_t abi; /* sizeof(%s_vtable) */\n",
-                service->naming.name, owner, owner);
+                service->naming.name, upper, owner, owner);
     for (size_t i = 0; i < service->methods_count; i++) {
         sni_cgen_method m = describe(gen, service, &service->methods[i]);
         sni_cgen_put_doc(gen->h, "    ", &m.method->naming);
@@ -295,6 +297,12 @@ put_vtable(sni_cgen *gen, const sni_idl_service *service)
         sni_idl_put(gen->h, ", void *self);\n");
     }
     sni_idl_put(gen->h, "} %s_vtable;\n", owner);
+    /* No designator in front of the size: C++ would not take it. */
+    sni_idl_put(
+        gen->h,
+        "\n/* Takes the methods in order, or any of them by name (.x = my_x). */\n"
+        "#define %s_VTABLE_INIT(...) { sizeof(%s_vtable), __VA_ARGS__ }\n",
+        upper, owner);
 }
 
 static void
@@ -351,20 +359,30 @@ put_serve(sni_cgen *gen, const sni_idl_service *service)
                 "    sizeof(sennit_service), %s_SERVICE, %s%s, %zu\n};\n",
                 owner, upper, service->methods_count ? owner : "NULL",
                 service->methods_count ? "_methods" : "", service->methods_count);
-    sni_idl_put(gen->h,
-                "\n/* Takes: `vtable` is borrowed until the consumer is cancelled. */\n"
-                "sennit_err %s_serve(sennit_bus *bus, const %s_vtable *vtable,\n"
-                "    void *self, const sennit_consume_opts *opts,\n"
-                "    sennit_consumer **out) SENNIT_MUST_CHECK;\n",
-                owner, owner);
+    sni_idl_put(
+        gen->h,
+        "\n/* Takes:  `vtable` is borrowed until the consumer is cancelled.\n"
+        " * Errors: those of sennit_bus_serve, and EINVAL for a `vtable` whose size\n"
+        " *         was not set. */\n"
+        "sennit_err %s_serve(sennit_bus *bus, const %s_vtable *vtable,\n"
+        "    void *self, const sennit_consume_opts *opts,\n"
+        "    sennit_consumer **out) SENNIT_MUST_CHECK;\n",
+        owner, owner);
+    /* A size that does not reach over the first method was forgotten; every call would
+     * be answered UNIMPLEMENTED. */
+    const char *first = service->methods_count
+                            ? sni_cgen_method_member(gen, &service->methods[0].naming)
+                            : "abi";
     sni_idl_put(
         c,
         "\nsennit_err\n%s_serve(sennit_bus *bus, const %s_vtable *vtable,\n"
         "    void *self, const sennit_consume_opts *opts, sennit_consumer **out)\n"
         "{\n"
+        "    if (vtable->abi < offsetof(%s_vtable, %s) + sizeof(vtable->%s))\n"
+        "        return SENNIT_EINVAL;\n"
         "    return sennit_bus_serve(bus, &%s_service, vtable, self, opts, out);\n"
         "}\n",
-        owner, owner, owner);
+        owner, owner, owner, first, first, owner);
 }
 
 static void

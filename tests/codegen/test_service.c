@@ -112,14 +112,8 @@ serve_clear(sennit_ctx *ctx, pr_pricing_clear_reply reply, void *self)
     assert_int_equal(pr_pricing_clear_ok(reply), SENNIT_OK);
 }
 
-static const pr_pricing_vtable pricing = {
-    sizeof(pr_pricing_vtable),
-    serve_get,
-    serve_put,
-    serve_count,
-    serve_touch,
-    serve_clear,
-};
+static const pr_pricing_vtable pricing =
+    PR_PRICING_VTABLE_INIT(serve_get, serve_put, serve_count, serve_touch, serve_clear);
 
 static void
 serve(world *w, const pr_pricing_vtable *vtable)
@@ -560,8 +554,7 @@ static void
 an_entry_that_is_null_is_unimplemented(void **state)
 {
     world *w = *state;
-    static const pr_pricing_vtable half = { .abi = sizeof(pr_pricing_vtable),
-                                            .get = serve_get };
+    static const pr_pricing_vtable half = PR_PRICING_VTABLE_INIT(.get = serve_get);
     serve(w, &half);
     pr_quote quote;
     pr_pricing_count_result count;
@@ -586,6 +579,21 @@ an_older_and_shorter_table_still_works(void **state)
     assert_int_equal(get(w, "ACME", &quote), SENNIT_OK);
     assert_int_equal(pr_pricing_count(&w->client, NULL, &count, w->arena, &w->error),
                      SENNIT_ENOTSUP);
+}
+
+static void
+a_table_that_does_not_say_its_size_is_refused(void **state)
+{
+    world *w = *state;
+    static const pr_pricing_vtable forgotten = { .get = serve_get };
+    static const pr_pricing_vtable nothing = PR_PRICING_VTABLE_INIT(.get = NULL);
+    sennit_consumer *served = NULL;
+    sennit_consumer_cancel(w->served);
+    w->served = NULL;
+    assert_int_equal(pr_pricing_serve(w->server_bus, &forgotten, w, NULL, &served),
+                     SENNIT_EINVAL);
+    assert_null(served);
+    serve(w, &nothing);
 }
 
 static void
@@ -835,6 +843,7 @@ static const struct {
     TEST(a_method_the_service_does_not_have_is_unimplemented),
     TEST(an_entry_that_is_null_is_unimplemented),
     TEST(an_older_and_shorter_table_still_works),
+    TEST(a_table_that_does_not_say_its_size_is_refused),
     TEST(a_result_that_cannot_be_read_says_that_the_handler_ran),
     TEST(nobody_who_serves_is_no_handlers),
     TEST(an_event_reaches_those_who_want_its_value_and_those_who_want_any),

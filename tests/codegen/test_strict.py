@@ -59,14 +59,17 @@ class Strict(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return os.path.join(self.folder.name, os.path.basename(schema))
 
-    def compile(self, program, language, standard, text, output=None):
+    def run_compiler(self, program, language, standard, text, output=None):
         command = [program, "-x", language, f"-std={standard}", *WARNINGS,
                    *(C_WARNINGS if language == "c" else []), "-I", self.folder.name]
         for folder in self.includes:
             command += ["-I", folder]
         command += ["-c", "-o", output, "-"] if output else ["-fsyntax-only", "-"]
-        done = subprocess.run(command, input=text, capture_output=True, text=True,
+        return subprocess.run(command, input=text + "\n", capture_output=True, text=True,
                               check=False)
+
+    def compile(self, program, language, standard, text, output=None):
+        done = self.run_compiler(program, language, standard, text, output)
         self.assertEqual((done.returncode, done.stderr), (0, ""),
                          f"{program} -std={standard}")
 
@@ -100,6 +103,27 @@ class Strict(unittest.TestCase):
                 macros = re.findall(r"^#define (\w+)", file.read(), re.M)
             self.assertEqual([m for m in macros
                               if not m.startswith(prefix.upper() + "_")], [])
+
+    def test_a_table_of_methods_is_made_without_a_word(self):
+        base = self.generate(os.path.join(ROOT, "idl", "examples", "pricing.snt"))
+        by_name, in_order = ".count = count", "NULL, NULL, count, NULL, NULL"
+        for program, language in compilers():
+            standard, ways = {"c": ("c99", [by_name, in_order]),
+                              "c++": ("c++17", [in_order])}[language]
+            for methods in ways:
+                with self.subTest(program=program, methods=methods):
+                    self.compile(program, language, standard, f"""
+                        #include "{os.path.basename(base)}.h"
+                        static void count(sennit_ctx *ctx, pr_pricing_count_reply reply,
+                                          void *self)
+                        {{
+                            (void)ctx, (void)reply, (void)self;
+                        }}
+                        static const pr_pricing_vtable table =
+                            PR_PRICING_VTABLE_INIT({methods});
+                        const pr_pricing_vtable *use(void);
+                        const pr_pricing_vtable *use(void) {{ return &table; }}
+                    """)
 
     def test_a_caller_in_cxx_links(self):
         base = self.generate(os.path.join(ROOT, "idl", "examples", "pricing.snt"))

@@ -115,14 +115,8 @@ serve(sennit_loop *loop)
 int
 main(int argc, char **argv)
 {
-    static const desk_desk_vtable methods = {
-        .abi = sizeof methods,
-        .copy = copy,
-        .refuse = refuse,
-        .stall = stall,
-        .tell = tell,
-        .told = told,
-    };
+    static const desk_desk_vtable methods = DESK_DESK_VTABLE_INIT(
+        .copy = copy, .refuse = refuse, .stall = stall, .tell = tell, .told = told);
     static notebook notes;
     sennit_loop *loop = NULL;
     sennit_bus *bus = NULL;
