@@ -318,19 +318,36 @@ sni_listeners_close(sennit_bus *bus)
 
 /* ---- Events ----------------------------------------------------------- */
 
+/* Both frames exist before the first is given away: a PUB takes what it is given, so
+ * no guest ever gets a topic whose event found no memory. */
+static sennit_err
+send_event(sennit_sock *sock, sennit_bytes topic, sennit_bytes event)
+{
+    sennit_msg head;
+    sennit_msg body;
+    sennit_err err = sennit_msg_init_copy(&head, topic.data, topic.size);
+
+    if (err)
+        return err;
+    err = sennit_msg_init_copy(&body, event.data, event.size);
+    if (err)
+        goto fini_head;
+    err = sennit_sock_send(sock, &head, SENNIT_MORE | SENNIT_DONTWAIT);
+    if (!err)
+        err = sennit_sock_send(sock, &body, SENNIT_DONTWAIT);
+    sennit_msg_fini(&body);
+fini_head:
+    sennit_msg_fini(&head);
+    return err;
+}
+
 void
 sni_events_publish(sennit_bus *bus, sennit_str address, sennit_bytes frame)
 {
     uint8_t topic[SENNIT_ADDRESS_MAX + 1];
-    sennit_err err;
 
     memcpy(topic, address.data, address.size);
     topic[address.size] = 0; /* D7: `price.a` must not match `price.ab` */
-    err = sennit_sock_send_bytes(bus->events, topic, address.size + 1,
-                                 SENNIT_MORE | SENNIT_DONTWAIT);
-    if (!err)
-        err =
-            sennit_sock_send_bytes(bus->events, frame.data, frame.size, SENNIT_DONTWAIT);
-    if (err)
+    if (send_event(bus->events, (sennit_bytes){ topic, address.size + 1 }, frame))
         bus->stats.dead_letters_total[SENNIT_DEAD_NO_MEMORY]++;
 }
