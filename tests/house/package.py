@@ -48,7 +48,8 @@ def main(build, sanitize=""):
 
         consumer = os.path.join(scratch, "by-cmake")
         run("find_package finds it",
-            ["cmake", "-S", CONSUMER, "-B", consumer, f"-DCMAKE_PREFIX_PATH={prefix}",
+            ["cmake", "-G", "Ninja", "-S", CONSUMER, "-B", consumer,
+             f"-DCMAKE_PREFIX_PATH={prefix}",
              f"-DCMAKE_C_FLAGS={' '.join(flags)}"])
         run("a CMake project builds on it", ["cmake", "--build", consumer])
         check_run(os.path.join(consumer, "consumer"), libraries)
