@@ -46,6 +46,29 @@ grow_doubles_and_keeps_what_was_there(void **state)
 }
 
 static void
+small_growth_begins_with_what_is_needed_and_doubles(void **state)
+{
+    static const struct {
+        size_t needed;
+        size_t capacity;
+    } rows[] = { { 1, 1 }, { 2, 2 }, { 3, 4 }, { 4, 4 }, { 9, 16 } };
+    test_alloc alloc;
+    int *array = NULL;
+    size_t capacity = 0;
+
+    (void)state;
+    test_alloc_init(&alloc);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_true(sni_grow_small(&alloc.allocator, &array, &capacity, rows[i].needed,
+                                   sizeof *array));
+        assert_int_equal(capacity, rows[i].capacity);
+    }
+    assert_int_equal(alloc.live_bytes, 16 * sizeof *array);
+    sni_release(&alloc.allocator, array);
+    assert_int_equal(alloc.live_blocks, 0);
+}
+
+static void
 grow_that_fails_touches_nothing(void **state)
 {
     test_alloc alloc;
@@ -88,6 +111,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zeroed_memory_is_zero),
         cmocka_unit_test(grow_doubles_and_keeps_what_was_there),
+        cmocka_unit_test(small_growth_begins_with_what_is_needed_and_doubles),
         cmocka_unit_test(grow_that_fails_touches_nothing),
         cmocka_unit_test(grow_refuses_sizes_that_overflow),
     };

@@ -56,13 +56,13 @@ sni_release(const sennit_allocator *alloc, void *memory)
         alloc->release(alloc->arg, memory);
 }
 
-bool
-sni_grow(const sennit_allocator *alloc, void *array, size_t *capacity, size_t needed,
-         size_t element_size)
+static bool
+grow_from(const sennit_allocator *alloc, void *array, size_t *capacity, size_t first,
+          size_t needed, size_t element_size)
 {
     void *old;
     void *grown;
-    size_t wanted = *capacity == 0 ? 8 : *capacity;
+    size_t wanted = *capacity == 0 ? first : *capacity;
 
     if (needed <= *capacity)
         return true;
@@ -81,4 +81,18 @@ sni_grow(const sennit_allocator *alloc, void *array, size_t *capacity, size_t ne
     memcpy(array, &grown, sizeof grown);
     *capacity = wanted;
     return true;
+}
+
+bool
+sni_grow(const sennit_allocator *alloc, void *array, size_t *capacity, size_t needed,
+         size_t element_size)
+{
+    return grow_from(alloc, array, capacity, 8, needed, element_size);
+}
+
+bool
+sni_grow_small(const sennit_allocator *alloc, void *array, size_t *capacity,
+               size_t needed, size_t element_size)
+{
+    return grow_from(alloc, array, capacity, 1, needed, element_size);
 }

@@ -25,4 +25,9 @@ void sni_release(const sennit_allocator *alloc, void *memory);
 bool sni_grow(const sennit_allocator *alloc, void *array, size_t *capacity, size_t needed,
               size_t element_size);
 
+/* The same for arrays of which there are many, most of one or two elements: begins
+ * with what is needed instead of with room to spare. */
+bool sni_grow_small(const sennit_allocator *alloc, void *array, size_t *capacity,
+                    size_t needed, size_t element_size);
+
 #endif /* SENNIT_BASE_ALLOC_H */

@@ -90,8 +90,8 @@ child_insert(const sni_trie *trie, sni_trie_node *node, sni_trie_node *child)
 {
     size_t place = child_place(node, child->edge[0]);
 
-    if (!sni_grow(trie->alloc, &node->children, &node->children_capacity,
-                  node->children_count + 1, sizeof(sni_trie_node *)))
+    if (!sni_grow_small(trie->alloc, &node->children, &node->children_capacity,
+                        node->children_count + 1, sizeof(sni_trie_node *)))
         return false;
     memmove(node->children + place + 1, node->children + place,
             (node->children_count - place) * sizeof(sni_trie_node *));
@@ -130,8 +130,8 @@ split(const sni_trie *trie, sni_trie_node *node, size_t keep)
 
     if (middle == NULL)
         return NULL;
-    if (!sni_grow(trie->alloc, &middle->children, &middle->children_capacity, 1,
-                  sizeof(sni_trie_node *))) {
+    if (!sni_grow_small(trie->alloc, &middle->children, &middle->children_capacity, 2,
+                        sizeof(sni_trie_node *))) {
         node_free(trie, middle);
         return NULL;
     }
@@ -230,8 +230,8 @@ sni_trie_add(sni_trie *trie, sennit_bytes key, void *owner, uint32_t *count)
         return SENNIT_ENOMEM;
     entry = entry_of(node, owner);
     if (entry == NULL) {
-        if (!sni_grow(trie->alloc, &node->entries, &node->entries_capacity,
-                      node->entries_count + 1, sizeof *node->entries)) {
+        if (!sni_grow_small(trie->alloc, &node->entries, &node->entries_capacity,
+                            node->entries_count + 1, sizeof *node->entries)) {
             tidy(trie, node);
             return SENNIT_ENOMEM;
         }
@@ -279,8 +279,7 @@ sni_trie_remove(sni_trie *trie, sennit_bytes key, void *owner, bool all, uint32_
     return SENNIT_OK;
 }
 
-/* The node after `node` in a depth-first walk, children first.
- */
+/* The node after `node` in a depth-first walk, parents first. */
 static sni_trie_node *
 walk_next(sni_trie_node *node)
 {
