@@ -8,9 +8,6 @@
 #include "base/assert.h"
 #include "rpc/limits.h"
 
-/* Tries again to send what a router or a shortage of memory held back. */
-#define RETRY_NS (UINT64_C(1000) * 1000u)
-
 /* ---- Random numbers --------------------------------------------------- */
 
 static sennit_err
@@ -241,7 +238,7 @@ sni_bus_pump(sennit_bus *bus)
     next = sni_links_tend(bus, sennit_loop_now(bus->loop));
     next = sooner(next, sni_timers_next(&bus->timers));
     if (again)
-        next = sooner(next, sennit_loop_now(bus->loop) + RETRY_NS);
+        next = sooner(next, sennit_loop_now(bus->loop) + SNI_RETRY_NS);
     if (has_work(bus))
         next = 0;
     sni_bus_wake(bus, next);

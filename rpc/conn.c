@@ -17,9 +17,6 @@ struct sni_sealed {
     sennit_msg frame;
 };
 
-/* Frames up to this size are copied into a message; larger ones are handed over. */
-#define COPY_MAX_BYTES 4096u
-
 sennit_err
 sni_conn_new(sennit_bus *bus, sni_linked *linked, uint32_t number, sni_conn **out)
 {
@@ -124,7 +121,7 @@ seal(sni_conn *conn)
     sealed->next = NULL;
     sealed->records = conn->out_records;
     sealed->size = conn->out.size;
-    if (conn->out.size <= COPY_MAX_BYTES)
+    if (conn->out.size <= SNI_FRAME_COPY_MAX_BYTES)
         err = sennit_msg_init_copy(&sealed->frame, conn->out.data, conn->out.size);
     else
         err = sennit_msg_init_user(&sealed->frame, conn->out.data, conn->out.size,
@@ -133,7 +130,7 @@ seal(sni_conn *conn)
         sni_release(alloc, sealed);
         return err;
     }
-    if (conn->out.size > COPY_MAX_BYTES)
+    if (conn->out.size > SNI_FRAME_COPY_MAX_BYTES)
         sennit_buf_init(&conn->out, alloc); /* the message has its bytes now */
     sennit_buf_clear(&conn->out);
     conn->out_records = 0;
@@ -309,7 +306,7 @@ hand_over_open(sni_conn *conn)
 
     if (conn->out.size == 0)
         return SENNIT_OK;
-    if (conn->out.size > COPY_MAX_BYTES) {
+    if (conn->out.size > SNI_FRAME_COPY_MAX_BYTES) {
         err = seal(conn);
         return err ? err : hand_over_sealed(conn);
     }

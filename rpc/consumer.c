@@ -29,10 +29,6 @@ struct sni_mail {
 
 _Static_assert(sizeof(sni_mail) <= SNI_MAIL_POOL_BYTES / 2, "pooled mail has room");
 
-/* Bodies up to this size are copied, so that small mail does not pin a large block
- * of received bytes. */
-#define COPY_MAX_BYTES 4096u
-
 /* ---- Mail ------------------------------------------------------------- */
 
 static sennit_str
@@ -84,7 +80,7 @@ mail_storage(sennit_bus *bus, size_t size)
 static sni_mail *
 mail_new(sennit_bus *bus, const sni_letter *letter)
 {
-    bool copy = letter->frame == NULL || letter->body.size <= COPY_MAX_BYTES;
+    bool copy = letter->frame == NULL || letter->body.size <= SNI_MAIL_COPY_MAX_BYTES;
     size_t size = letter->address.size + letter->headers.size;
     sni_mail *mail =
         mail_storage(bus, sizeof *mail + size + (copy ? letter->body.size : 0));

@@ -20,6 +20,14 @@
  * instead of being flushed on its own. */
 #define SNI_FLUSH_GAP_NS (20u * 1000u)
 
+/* A frame of up to so many bytes is copied into its message; a larger one is handed
+ * over and the next one starts with new storage. */
+#define SNI_FRAME_COPY_MAX_BYTES 4096u
+
+/* Smallest frame limit a peer may name, and what a HELLO keeps to. A smaller one is
+ * a protocol error. */
+#define SNI_PEER_FRAME_MIN 1024u
+
 /* Frames a socket holds for one peer beyond what the kernel took. Few, because
  * records that wait here gather into fuller frames. */
 #define SNI_SOCK_HWM_MSGS 64
@@ -42,11 +50,20 @@
 #define SNI_MAIL_POOL_BYTES 512u
 #define SNI_MAIL_POOL_MAX   1024u
 
+/* A body of up to so many bytes is copied into its mail; a larger one shares the frame
+ * it came in, if it is at least half of that. So mail holds at most twice the bytes
+ * a mailbox counts it as. */
+#define SNI_MAIL_COPY_MAX_BYTES 4096u
+
 /* Consumed addresses a peer may announce. One more is a protocol error. */
 #define SNI_PEER_ADDRESSES_MAX (256u * 1024u)
 
 /* Elements of a record's header. More is a protocol error. */
 #define SNI_HEADER_ELEMENTS_MAX 32u
+
+/* Nesting of a header: the array, the headers map or a list in it. Deeper is a
+ * protocol error. */
+#define SNI_HEADER_DEPTH_MAX 4u
 
 /* A peer's endpoint text in HELLO. Longer is a protocol error. */
 #define SNI_ENDPOINT_MAX 255u
@@ -57,6 +74,9 @@
 
 /* A link that is connected and not up after this is connected anew. */
 #define SNI_LINK_CHECK_NS (UINT64_C(2) * 1000u * 1000u * 1000u)
+
+/* What the router or a shortage of memory held back is tried again after this. */
+#define SNI_RETRY_NS (UINT64_C(1000) * 1000u)
 
 /* Dead letters that wait to be told. More are counted only. */
 #define SNI_DEAD_TOLD_MAX 256u

@@ -14,9 +14,6 @@
 #include "rpc/address.h"
 #include "rpc/limits.h"
 
-/* Smallest frame limit a peer may name; below it not even a HELLO fits. */
-#define PEER_FRAME_MIN 1024u
-
 static const char frames_lost[] = "frames were lost on the way";
 static const char no_memory[] = "no memory to keep what it announced";
 
@@ -473,7 +470,7 @@ handle_hello(sni_conn *conn, const sni_hello *hello)
         sni_peer_protocol(conn, "no protocol version in common; this is version 1");
         return;
     }
-    if (hello->max_frame < PEER_FRAME_MIN) {
+    if (hello->max_frame < SNI_PEER_FRAME_MIN) {
         sni_peer_protocol(conn, "the largest frame named in HELLO is below 1 KiB");
         return;
     }

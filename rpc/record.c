@@ -7,9 +7,6 @@
 #include "rpc/limits.h"
 #include "rpc/unpack.h"
 
-/* Nesting of a header: the array, the headers map or a list in it. */
-#define HEADER_DEPTH_MAX 4u
-
 static const char bad_header[] = "a record's header must be an array of 1 to 32 elements";
 static const char bad_address[] = "a record's address is malformed";
 
@@ -234,8 +231,8 @@ read_spans(sni_frame *frame, sennit_bytes *header, sennit_bytes *body, size_t *u
     sennit_unpack in;
 
     *offset = 0;
-    if (sni_unpack_check_front(rest, HEADER_DEPTH_MAX, SENNIT_CHECK_UTF8, &size, &reason,
-                               offset) != SENNIT_OK)
+    if (sni_unpack_check_front(rest, SNI_HEADER_DEPTH_MAX, SENNIT_CHECK_UTF8, &size,
+                               &reason, offset) != SENNIT_OK)
         return reason;
     sennit_unpack_init(&in, rest);
     if (sennit_unpack_peek(&in) != SENNIT_PACK_ARRAY)
