@@ -77,10 +77,18 @@ mail_storage(sennit_bus *bus, size_t size)
     return mail;
 }
 
+/* Whether the body is copied, or shares the frame it came in. */
+static bool
+is_copied(const sni_letter *letter)
+{
+    return letter->frame == NULL || letter->body.size <= SNI_MAIL_COPY_MAX_BYTES ||
+           letter->body.size < sennit_msg_size(letter->frame) / 2;
+}
+
 static sni_mail *
 mail_new(sennit_bus *bus, const sni_letter *letter)
 {
-    bool copy = letter->frame == NULL || letter->body.size <= SNI_MAIL_COPY_MAX_BYTES;
+    bool copy = is_copied(letter);
     size_t size = letter->address.size + letter->headers.size;
     sni_mail *mail =
         mail_storage(bus, sizeof *mail + size + (copy ? letter->body.size : 0));

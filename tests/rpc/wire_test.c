@@ -333,6 +333,81 @@ D9_a_local_consumer_is_not_reached_from_outside(void **state)
 }
 
 static void
+note_release(void *data, void *arg)
+{
+    free(data);
+    *(bool *)arg = true;
+}
+
+/* Sends what was written in a message that tells when nobody holds it any more. */
+static void
+say_watched(stage *on, bool *released)
+{
+    uint8_t *copy = malloc(on->out.size);
+    sennit_msg msg;
+
+    assert_non_null(copy);
+    memcpy(copy, on->out.data, on->out.size);
+    assert_int_equal(
+        sennit_msg_init_user(&msg, copy, on->out.size, note_release, released),
+        SENNIT_OK);
+    assert_int_equal(sennit_sock_send(on->raw, &msg, 0), SENNIT_OK);
+    sennit_buf_clear(&on->out);
+}
+
+typedef struct frame_watch {
+    bool released;
+    bool released_at_run;
+    unsigned runs;
+} frame_watch;
+
+static void
+watch_frame(sennit_ctx *ctx, sennit_bytes body, void *arg)
+{
+    frame_watch *watch = arg;
+
+    (void)ctx;
+    (void)body;
+    watch->runs++;
+    watch->released_at_run = watch->released;
+}
+
+static void
+B1_mail_holds_a_frame_only_if_it_is_most_of_it(void **state)
+{
+    static const uint8_t zeros[64 << 10];
+    stage *on = *state;
+    sni_record large = { .type = SNI_RECORD_SEND,
+                         .address = sennit_str_of("nobody"),
+                         .body = { zeros, sizeof zeros } };
+    sni_record small = { .type = SNI_RECORD_SEND,
+                         .address = sennit_str_of("watch"),
+                         .body = { zeros, 5000 } };
+    frame_watch watch = { 0 };
+    sennit_consumer *consumer;
+
+    assert_int_equal(
+        sennit_bus_consume(on->bus, "watch", NULL, &consumer, watch_frame, &watch),
+        SENNIT_OK);
+    sni_record_write(&on->out, &large);
+    sni_record_write(&on->out, &small);
+    say_watched(on, &watch.released);
+    while (watch.runs == 0)
+        (void)sennit_loop_turn(on->loop, 100);
+    assert_true(watch.released_at_run);
+    /* One that is most of its frame is not copied. */
+    watch.released = false;
+    large.address = sennit_str_of("watch");
+    sni_record_write(&on->out, &large);
+    say_watched(on, &watch.released);
+    while (watch.runs == 1)
+        (void)sennit_loop_turn(on->loop, 100);
+    assert_false(watch.released_at_run);
+    rig_settle(on->loop);
+    assert_true(watch.released);
+}
+
+static void
 a_guest_that_leaves_takes_its_requests_along(void **state)
 {
     stage *on = *state;
@@ -1137,6 +1212,7 @@ static const struct CMUnitTest tests[] = {
     STAGE_TEST(a_guest_sends_publishes_pings_and_cancels),
     STAGE_TEST(R7_a_guests_request_found_expired_is_not_run),
     STAGE_TEST(D9_a_local_consumer_is_not_reached_from_outside),
+    STAGE_TEST(B1_mail_holds_a_frame_only_if_it_is_most_of_it),
     STAGE_TEST(a_guest_that_leaves_takes_its_requests_along),
     STAGE_TEST(a_broken_frame_of_a_guest_is_answered_and_the_next_one_served),
     STAGE_TEST(records_before_the_broken_one_count),
