@@ -140,8 +140,9 @@ struct sni_conn {
     sennit_msg identity; /* accepted: what the router calls it */
     sni_link link;       /* in bus->conns */
 
-    bool greeted;  /* our HELLO is on its way, or was */
-    bool numbered; /* our frames carry a sequence number */
+    bool greeted;       /* our HELLO is on its way, or was */
+    bool owes_consumed; /* it was too short for what we consume */
+    bool numbered;      /* our frames carry a sequence number */
     uint64_t send_sequence;
     uint64_t recv_sequence;
 
@@ -152,7 +153,7 @@ struct sni_conn {
     size_t sealed_bytes;
     uint64_t frames_begun;
     uint64_t frames_handed;
-    uint64_t frame_max; /* the smaller of both sides' */
+    uint64_t frame_max; /* the smaller of both sides'; before HELLO the least of all */
     sennit_time flushed_at;
     sni_link dirty; /* in bus->dirty while it has something to send */
     bool blocked;   /* its socket would not take more */

@@ -28,7 +28,7 @@ sni_conn_new(sennit_bus *bus, sni_linked *linked, uint32_t number, sni_conn **ou
     conn->linked = linked;
     conn->number = number;
     conn->numbered = linked != NULL;
-    conn->frame_max = bus->opts.frame_max_bytes;
+    conn->frame_max = linked != NULL ? SNI_PEER_FRAME_MIN : bus->opts.frame_max_bytes;
     sennit_msg_init(&conn->identity);
     sennit_buf_init(&conn->out, bus->alloc);
     sni_link_init(&conn->dirty);

@@ -25,23 +25,67 @@ text_of(const char *text)
 
 /* ---- Greeting --------------------------------------------------------- */
 
-static sennit_err
-write_consumed(sennit_bus *bus)
-{
-    size_t count = 0;
+_Static_assert(2 * SNI_ENDPOINT_MAX + SENNIT_NODE_ID_SIZE + SNI_RECORD_OVERHEAD <=
+                   SNI_PEER_FRAME_MIN,
+               "a HELLO without consumers fits everywhere");
+_Static_assert(SENNIT_ADDRESS_MAX + 4 + sizeof SNI_ADDRESS_CONSUMERS +
+                       2 * SNI_RECORD_OVERHEAD <=
+                   SNI_PEER_FRAME_MIN,
+               "the announcement of one consumer fits everywhere");
 
-    for (sni_link *at = bus->consumers.next; at != &bus->consumers; at = at->next)
-        count += SNI_OWNER_OF(at, sennit_consumer, link)->scope == SENNIT_SCOPE_CLUSTER;
-    sennit_buf_clear(&bus->consumed);
-    sennit_pack_array(&bus->consumed, count);
-    for (sni_link *at = bus->consumers.next; at != &bus->consumers; at = at->next) {
+/* Appends an array of the keys that others may know, from the consumer at `from` on,
+ * as far as `room` bytes go. Gives the consumer it stopped at. */
+static sni_link *
+pack_keys(sennit_bus *bus, sni_link *from, size_t room, sennit_buf *out)
+{
+    sni_link *end = from;
+    size_t count = 0;
+    size_t size = 0;
+
+    for (; end != &bus->consumers; end = end->next) {
+        const sennit_consumer *consumer = SNI_OWNER_OF(end, sennit_consumer, link);
+
+        if (consumer->scope != SENNIT_SCOPE_CLUSTER)
+            continue;
+        size += consumer->key_size + 3;
+        if (size > room)
+            break;
+        count++;
+    }
+    sennit_pack_array(out, count);
+    for (sni_link *at = from; at != end; at = at->next) {
         const sennit_consumer *consumer = SNI_OWNER_OF(at, sennit_consumer, link);
 
         if (consumer->scope == SENNIT_SCOPE_CLUSTER)
-            sennit_pack_str(&bus->consumed,
-                            (sennit_str){ consumer->key, consumer->key_size });
+            sennit_pack_str(out, (sennit_str){ consumer->key, consumer->key_size });
     }
-    return bus->consumed.err;
+    return end;
+}
+
+/* The list that did not fit into HELLO, in changes that fit into the peer's largest
+ * frame. */
+static sennit_err
+write_consumed(sni_conn *conn)
+{
+    sennit_bus *bus = conn->bus;
+    sennit_buf *body = &bus->consumed;
+    sni_record record = { .type = SNI_RECORD_SEND,
+                          .address = sennit_str_of(SNI_ADDRESS_CONSUMERS) };
+    size_t largest = conn->frame_max < SNI_FRAME_FLUSH_BYTES ? (size_t)conn->frame_max
+                                                             : SNI_FRAME_FLUSH_BYTES;
+    size_t room = largest - record.address.size - 2 * SNI_RECORD_OVERHEAD;
+    sni_link *at = bus->consumers.next;
+    sennit_err err = SENNIT_OK;
+
+    while (!err && at != &bus->consumers) {
+        sennit_buf_clear(body);
+        sennit_pack_array(body, 2);
+        at = pack_keys(bus, at, room, body);
+        sennit_pack_array(body, 0);
+        record.body = sennit_buf_bytes(body);
+        err = body->err ? body->err : sni_conn_write(conn, &record, true);
+    }
+    return err;
 }
 
 static sennit_err
@@ -55,15 +99,26 @@ write_ping(sni_conn *conn)
     return err;
 }
 
+/* Ends a greeting: what it owes, and the question whether all of it has arrived. */
+static sennit_err
+settle_consumed(sni_conn *conn)
+{
+    sennit_err err = conn->owes_consumed ? write_consumed(conn) : SENNIT_OK;
+
+    if (err)
+        return err;
+    conn->owes_consumed = false;
+    return write_ping(conn);
+}
+
 sennit_err
 sni_peer_greet(sni_conn *conn)
 {
     sennit_bus *bus = conn->bus;
     sni_record record = { .type = SNI_RECORD_HELLO };
-    sennit_err err = write_consumed(bus);
+    size_t room;
+    sennit_err err;
 
-    if (err)
-        return err;
     memcpy(record.hello.node, bus->node_id, sizeof record.hello.node);
     record.hello.incarnation = bus->incarnation;
     record.hello.proto_min = SNI_PROTOCOL_VERSION;
@@ -71,12 +126,23 @@ sni_peer_greet(sni_conn *conn)
     record.hello.max_frame = bus->opts.frame_max_bytes;
     record.hello.advertised = text_of(bus->advertise ? bus->advertise : bus->endpoint);
     record.hello.events = text_of(bus->events_endpoint);
-    record.hello.consumed = sennit_buf_bytes(&bus->consumed);
+    room = (size_t)conn->frame_max - 2 * SNI_RECORD_OVERHEAD - SENNIT_NODE_ID_SIZE -
+           record.hello.advertised.size - record.hello.events.size;
+    sennit_buf_clear(&bus->consumed);
+    conn->owes_consumed =
+        pack_keys(bus, bus->consumers.next, room, &bus->consumed) != &bus->consumers;
+    if (bus->consumed.err)
+        return bus->consumed.err;
+    if (!conn->owes_consumed)
+        record.hello.consumed = sennit_buf_bytes(&bus->consumed);
     err = sni_conn_write(conn, &record, true);
     if (err)
         return err;
     conn->greeted = true;
-    return write_ping(conn);
+    /* What the one we dialed takes is known once its own HELLO is there. */
+    if (conn->owes_consumed && conn->linked != NULL)
+        return SENNIT_OK;
+    return settle_consumed(conn);
 }
 
 void
@@ -100,8 +166,8 @@ sni_peers_announce(sennit_bus *bus, sennit_str key, bool added)
     for (; at != &bus->conns; at = at->next) {
         sni_conn *conn = SNI_OWNER_OF(at, sni_conn, link);
 
-        if (!conn->greeted || sni_link_linked(&conn->doomed))
-            continue;
+        if (!conn->greeted || conn->owes_consumed || sni_link_linked(&conn->doomed))
+            continue; /* gets the whole list */
         if (sni_conn_write(conn, &record, true) || write_ping(conn))
             sni_conn_doom(conn, "no memory to tell it what is consumed here");
     }
@@ -483,8 +549,9 @@ handle_hello(sni_conn *conn, const sni_hello *hello)
         return;
     }
     forget_earlier(conn, hello);
-    if (hello->max_frame < conn->frame_max)
-        conn->frame_max = hello->max_frame;
+    conn->frame_max = hello->max_frame < bus->opts.frame_max_bytes
+                          ? hello->max_frame
+                          : bus->opts.frame_max_bytes;
     sennit_unpack_init(&in, hello->consumed);
     if ((hello->consumed.size > 0 && announced_add_all(conn, &in)) ||
         node_join(conn, hello) || sni_link_linked(&conn->doomed)) {
@@ -492,12 +559,11 @@ handle_hello(sni_conn *conn, const sni_hello *hello)
         return;
     }
     conn->state = SNI_CONN_UP;
-    if (conn->linked == NULL) {
-        conn->numbered = true;
-        if (sni_peer_greet(conn)) {
-            give_up(conn);
-            return;
-        }
+    conn->numbered = true;
+    if (conn->linked == NULL ? sni_peer_greet(conn)
+                             : conn->owes_consumed && settle_consumed(conn)) {
+        give_up(conn);
+        return;
     }
     sni_bus_tell(bus, SENNIT_PEER_UP, conn, id_of(conn), hello, "");
 }

@@ -398,6 +398,48 @@ D6_a_node_gets_one_copy_of_an_event_for_all_its_consumers(void **state)
     close_pair(both);
 }
 
+/* Each side consumes more than fits into the largest frame the other one takes. */
+static void
+a_node_with_a_small_frame_limit_learns_of_every_consumer(void **state)
+{
+    enum { ADDRESSES = 100 };
+    sennit_bus_opts opts = SENNIT_BUS_OPTS_DEFAULT;
+    test_worker worker = { .task = WORKER_ECHO };
+    sennit_bus *buses[2];
+    sennit_loop *loop;
+    char address[64];
+    outcome out;
+
+    opts.frame_max_bytes = 1024;
+    assert_int_equal(sennit_loop_open(&loop, NULL), SENNIT_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sennit_bus_open(&buses[i], loop, &opts), SENNIT_OK);
+        for (int k = 0; k < ADDRESSES; k++) {
+            (void)snprintf(address, sizeof address, "an.address.of.node.%d.number.%d", i,
+                           k);
+            (void)rig_consume(buses[i], address, &worker);
+        }
+    }
+    assert_int_equal(sennit_bus_listen(buses[0], *state), SENNIT_OK);
+    assert_int_equal(sennit_bus_link(buses[1], sennit_bus_endpoint(buses[0])), SENNIT_OK);
+    (void)rig_consume(buses[1], "added.before.the.greeting", &worker);
+    assert_int_equal(sennit_bus_wait_ready(buses[1], 5000), SENNIT_OK);
+    assert_int_equal(sennit_bus_wait_ready(buses[0], 5000), SENNIT_OK);
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(address, sizeof address, "an.address.of.node.%d.number.%d", i,
+                       ADDRESSES - 1);
+        (void)rig_request(buses[!i], address, "x", 1000, &out);
+        rig_wait(loop, &out);
+        assert_answered(&out, "x");
+    }
+    (void)rig_request(buses[0], "added.before.the.greeting", "x", 1000, &out);
+    rig_wait(loop, &out);
+    assert_answered(&out, "x");
+    sennit_bus_close(buses[1]);
+    sennit_bus_close(buses[0]);
+    sennit_loop_close(loop);
+}
+
 /* ---- Losing it -------------------------------------------------------- */
 
 static void
@@ -844,6 +886,7 @@ static const struct {
     S(D9_a_local_consumer_is_nobody_elses_business),
     S(D4_shares_are_exact_across_nodes),
     S(D6_a_node_gets_one_copy_of_an_event_for_all_its_consumers),
+    S(a_node_with_a_small_frame_limit_learns_of_every_consumer),
     S(a_node_that_closes_with_a_call_at_work_is_peer_lost_maybe),
     S(closing_says_never_only_of_what_is_never_sent),
     S(waiting_for_readiness_ends_when_the_bus_is_closed),
