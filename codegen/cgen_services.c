@@ -214,8 +214,8 @@ put_reply_ok(sni_cgen *gen, const sni_cgen_method *m)
 {
     const char *result =
         m->gives ? sni_idl_format(gen->arena, ", const %s *out", m->gives) : "";
-    sni_idl_put(gen->h, "sennit_err %s_ok(%s_reply reply%s);\n", m->name, m->name,
-                result);
+    sni_idl_put(gen->h, "sennit_err %s_ok(%s_reply reply%s) SENNIT_MUST_CHECK;\n",
+                m->name, m->name, result);
     sni_idl_put(gen->c,
                 "\nsennit_err\n%s_ok(%s_reply reply%s)\n{\n"
                 "    return sennit_codec_reply(reply.reply, %s);\n}\n",
@@ -228,7 +228,9 @@ put_reply_error(sni_cgen *gen, const sni_cgen_method *m, const sni_idl_struct *e
     const char *part = sni_cgen_error_part(gen, error);
     const char *type = sni_cgen_name(gen, error);
     const char *upper = sni_cgen_upper(gen, error);
-    sni_idl_put(gen->h, "sennit_err %s_err_%s(%s_reply reply,\n    const %s *detail);\n",
+    sni_idl_put(gen->h,
+                "sennit_err %s_err_%s(%s_reply reply,\n"
+                "    const %s *detail) SENNIT_MUST_CHECK;\n",
                 m->name, part, m->name, type);
     sni_idl_put(gen->c,
                 "\nsennit_err\n%s_err_%s(%s_reply reply,\n    const %s *detail)\n{\n"
@@ -263,11 +265,12 @@ put_reply_fail(sni_cgen *gen, const sni_cgen_method *m)
 static void
 put_replies(sni_cgen *gen, const sni_cgen_method *m)
 {
-    sni_idl_put(
-        gen->h,
-        "\n/* The right to answer one '%s', once; sennit_reply_keep() keeps it. */\n"
-        "typedef struct %s_reply {\n    sennit_reply reply;\n} %s_reply;\n\n",
-        m->method->naming.name, m->name, m->name);
+    sni_idl_put(gen->h,
+                "\n/* The right to answer one '%s', once; sennit_reply_keep() keeps it.\n"
+                " * An answer that failed with EAGAIN or ENOMEM was none: the right is\n"
+                " * still there, and unless it is kept the caller gets NO_REPLY. */\n"
+                "typedef struct %s_reply {\n    sennit_reply reply;\n} %s_reply;\n\n",
+                m->method->naming.name, m->name, m->name);
     put_reply_ok(gen, m);
     for (size_t i = 0; i < m->method->throws_count; i++)
         put_reply_error(gen, m, m->method->throws[i]);

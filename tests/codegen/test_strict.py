@@ -73,6 +73,13 @@ class Strict(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""),
                          f"{program} -std={standard}")
 
+    def warn(self, warning, text):
+        """The text is good, but for this one warning, which may need more than syntax."""
+        done = self.run_compiler(os.environ.get("CC", "cc"), "c", "c11", text,
+                                 os.path.join(self.folder.name, "warned.o"))
+        found = re.findall(r"-W(?:error=)?([a-z-]+)\]", done.stderr)
+        self.assertEqual(found, [warning], done.stderr)
+
     def check(self, schema):
         base = self.generate(schema)
         name = os.path.basename(base)
@@ -124,6 +131,22 @@ class Strict(unittest.TestCase):
                         const pr_pricing_vtable *use(void);
                         const pr_pricing_vtable *use(void) {{ return &table; }}
                     """)
+
+    def test_a_reply_whose_outcome_is_ignored_is_a_warning(self):
+        base = self.generate(os.path.join(ROOT, "idl", "examples", "pricing.snt"))
+        for answer in ("ok(reply, &quote)", "err_no_such_symbol(reply, &detail)"):
+            with self.subTest(answer=answer):
+                self.warn("unused-result", f"""
+                    #include "{os.path.basename(base)}.h"
+                    void answer(pr_pricing_get_reply reply);
+                    void answer(pr_pricing_get_reply reply)
+                    {{
+                        pr_quote quote = PR_QUOTE_INIT;
+                        pr_no_such_symbol detail = PR_NO_SUCH_SYMBOL_INIT;
+                        (void)quote, (void)detail;
+                        pr_pricing_get_{answer};
+                    }}
+                """)
 
     def test_a_caller_in_cxx_links(self):
         base = self.generate(os.path.join(ROOT, "idl", "examples", "pricing.snt"))
