@@ -53,10 +53,6 @@
 /* Subscriptions one peer may hold. More close its connection. */
 #define SNI_TOPICS_PER_PEER_MAX (1024u * 1024u)
 
-/* Control frames (PONG, SUBSCRIBE) waiting for one peer to read them. A peer
- * that makes us answer more than it reads is closed. */
-#define SNI_CONTROL_MAX_BYTES (64u * 1024u * 1024u)
-
 /* Completions handled before timers and callbacks get their turn. */
 #define SNI_TURN_COMPLETIONS 256
 
@@ -64,12 +60,19 @@
  * block. More is refused, because it would end in the stack. */
 #define SNI_TURNS_NESTED_MAX 8
 
+/* A connection that is closed after sending waits this long for its peer to close
+ * too, so that nothing it sent is lost by a reset. */
+#define SNI_FINISH_NS (UINT64_C(1000) * 1000u * 1000u)
+
 /* Receives of one connection in a row before others get their turn. */
 #define SNI_RECVS_IN_A_ROW 8
 
 /* Connections taken from one listener in a row, so that a flood of strangers
  * does not starve those already here. */
 #define SNI_ACCEPTS_PER_TURN 64
+
+/* What could not be done for want of memory is tried again after this. */
+#define SNI_MEMORY_RETRY_NS (10u * 1000u * 1000u)
 
 /* Delay before accepting again after the system ran out of descriptors. */
 #define SNI_ACCEPT_RETRY_NS (100u * 1000u * 1000u)

@@ -76,6 +76,7 @@ join(sennit_sock *binder, sni_pipe *near, sni_pipe *far, const char *name)
             sni_pattern_disconnected(&binder->pattern, &far->peer, true);
         return err;
     }
+    near->sock->stats.delivered_msgs += far->inq.msgs;
     sni_pipe_update_unread(far);
     sni_pipe_update_writable(near);
     binder->stats.connections++;
@@ -214,10 +215,10 @@ cut(sennit_sock *sock, const char *name, bool connecter)
         sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, link);
 
         next = link->next;
-        if (!pipe->inproc || pipe->inproc_connecter != connecter ||
+        if (!pipe->inproc || pipe->retired || pipe->inproc_connecter != connecter ||
             strcmp(pipe->inproc_name, name) != 0)
             continue;
-        sni_pipe_free(pipe);
+        sni_pipe_part(pipe);
         any = true;
     }
     return any;
@@ -249,6 +250,7 @@ sni_inproc_unbind(sennit_sock *sock, const char *name)
 sennit_err
 sni_inproc_disconnect(sennit_sock *sock, const char *name)
 {
+    bool any = false;
     sni_link *next;
 
     for (sni_link *link = sock->loop->inproc_waiting.next;
@@ -256,10 +258,12 @@ sni_inproc_disconnect(sennit_sock *sock, const char *name)
         inproc_connect *waiting = SNI_OWNER_OF(link, inproc_connect, link);
 
         next = link->next;
-        if (waiting->near->sock == sock && strcmp(waiting->name, name) == 0)
-            forget_waiting(waiting);
+        if (waiting->near->sock != sock || strcmp(waiting->name, name) != 0)
+            continue;
+        forget_waiting(waiting);
+        any = true;
     }
-    return cut(sock, name, true) ? SENNIT_OK : SENNIT_ENOENT;
+    return cut(sock, name, true) || any ? SENNIT_OK : SENNIT_ENOENT;
 }
 
 void

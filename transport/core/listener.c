@@ -146,7 +146,8 @@ sni_listener_close(sni_listener *listener)
     }
     sni_sock_event(listener->sock, SENNIT_EVENT_UNBOUND, listener->endpoint, 0, SENNIT_OK,
                    "", 0, sni_bytes(NULL, 0));
-    if (listener->accept.pending)
+    /* At once, where that can be had: the port is free when unbind returns. */
+    if (listener->accept.pending && !loop->io->ops->retract(loop->io, &listener->accept))
         loop->io->ops->cancel(loop->io, &listener->accept);
     else
         listener_free(listener);

@@ -61,6 +61,7 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     loop->posted_last = &loop->posted_first;
     loop->due_last = &loop->due_first;
     sni_timers_init(&loop->timers, &loop->allocator);
+    sni_timers_init(&loop->user_timers, &loop->allocator);
     loop->body_allocator = alloc;
     loop->recv_blocks = sni_pool_new(alloc, SNI_RECV_BYTES, RECV_BLOCKS_KEPT);
     loop->bodies = sni_pool_new(alloc, SNI_BODY_BYTES, BODIES_KEPT);
@@ -104,24 +105,51 @@ sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
     return sni_loop_open_with(out, alloc, open_epoll, NULL);
 }
 
+static void
+close_socks(sennit_loop *loop)
+{
+    sni_link *next;
+
+    for (sni_link *link = loop->socks.next; link != &loop->socks; link = next) {
+        sennit_sock *sock = SNI_OWNER_OF(link, sennit_sock, link);
+
+        next = link->next;
+        /* The peers of a forked child's copy are the parent's. */
+        if (loop->io->ops->inherited(loop->io))
+            sock->opts.linger_ms = 0;
+        sennit_sock_close(sock);
+    }
+    loop->socks_changed = true;
+}
+
+static bool
+has_posted(sennit_loop *loop)
+{
+    bool any;
+
+    pthread_mutex_lock(&loop->post_lock);
+    any = loop->posted_first != NULL;
+    pthread_mutex_unlock(&loop->post_lock);
+    return any;
+}
+
 void
 sennit_loop_close(sennit_loop *loop)
 {
     sennit_allocator alloc;
-    sni_link *next;
 
     if (loop == NULL)
         return;
     SNI_ASSERT(loop->depth == 0);
-    for (sni_link *link = loop->socks.next; link != &loop->socks; link = next) {
-        next = link->next;
-        sennit_sock_close(SNI_OWNER_OF(link, sennit_sock, link));
-    }
-    loop->socks_changed = true;
+    close_socks(loop);
     (void)sni_loop_turn(loop, 0);
-    while (!sni_list_empty(&loop->socks))
-        (void)sni_loop_turn(loop, SENNIT_NEVER);
+    /* Posted calls may post and open more. */
+    while (!sni_list_empty(&loop->socks) || has_posted(loop)) {
+        close_socks(loop);
+        (void)sni_loop_turn(loop, has_posted(loop) ? 0 : SENNIT_NEVER);
+    }
     sni_timers_fini(&loop->timers);
+    sni_timers_fini(&loop->user_timers);
     loop->io->ops->fini(loop->io);
     pthread_mutex_destroy(&loop->post_lock);
     free_pools(loop);
@@ -200,7 +228,15 @@ sni_loop_sent(sennit_loop *loop)
     bool first = loop->gathered == 0;
     sennit_time now;
 
-    if (loop->depth > 0 || sni_list_empty(&loop->dirty) || (loop->gathered++ & 15) != 0)
+    if (loop->depth > 0)
+        return;
+    /* Sends that are milliseconds apart are no burst; and a sender that never waits
+     * must still let its peers in. */
+    if (loop->io->ops->now_coarse(loop->io) != loop->served_at) {
+        sni_loop_service(loop);
+        return;
+    }
+    if (sni_list_empty(&loop->dirty) || (loop->gathered++ & 15) != 0)
         return;
     now = sni_loop_now(loop);
     if (now - loop->flushed_at < loop->gather_ns)
@@ -254,7 +290,7 @@ has_work(const sennit_loop *loop)
 {
     return !sni_list_empty(&loop->again) || !sni_list_empty(&loop->again_listeners) ||
            !sni_list_empty(&loop->touched) || !sni_list_empty(&loop->dead_pipes) ||
-           !sni_list_empty(&loop->dirty) || loop->bury_again;
+           !sni_list_empty(&loop->dirty);
 }
 
 static void
@@ -280,15 +316,15 @@ reap(sennit_loop *loop, sennit_time until)
 }
 
 static void
-run_timers(sennit_loop *loop)
+run_timers(sennit_loop *loop, sni_timers *timers)
 {
     /* No more than there are now: a callback that starts a timer which is due at
      * once must not keep the others from their turn. */
-    size_t left = loop->timers.count;
+    size_t left = timers->count;
     sennit_time now = left > 0 ? sni_loop_now(loop) : 0;
     sennit_timer *timer;
 
-    while (left-- > 0 && (timer = sni_timers_pop(&loop->timers, now)) != NULL)
+    while (left-- > 0 && (timer = sni_timers_pop(timers, now)) != NULL)
         timer->fn_(timer->arg_);
 }
 
@@ -316,7 +352,7 @@ bury(sennit_loop *loop)
     sni_link *link;
     sni_link *next;
 
-    loop->bury_again = false;
+    loop->short_of_memory = !sni_list_empty(&loop->again_dialers);
     for (link = loop->ending.next; link != &loop->ending; link = next) {
         next = link->next;
         any = sni_session_bury(SNI_OWNER_OF(link, sni_session, ending)) || any;
@@ -339,6 +375,40 @@ bury(sennit_loop *loop)
     return any;
 }
 
+static sennit_time
+next_timer(const sennit_loop *loop)
+{
+    sennit_time own = sni_timers_next(&loop->timers);
+    sennit_time users = sni_timers_next(&loop->user_timers);
+
+    return own < users ? own : users;
+}
+
+void
+sni_loop_service(sennit_loop *loop)
+{
+    if (loop->depth > 0)
+        return;
+    loop->depth++;
+    (void)flush_dirty(loop);
+    (void)bury(loop);
+    (void)reap(loop, 0);
+    go_on(loop);
+    run_timers(loop, &loop->timers);
+    (void)flush_dirty(loop);
+    (void)bury(loop);
+    loop->served_at = loop->io->ops->now_coarse(loop->io);
+    loop->depth--;
+}
+
+void
+sni_loop_taken(sennit_loop *loop)
+{
+    if ((++loop->taken & 63) == 0 &&
+        loop->io->ops->now_coarse(loop->io) != loop->served_at)
+        sni_loop_service(loop);
+}
+
 sennit_err
 sni_loop_turn(sennit_loop *loop, sennit_time until)
 {
@@ -358,14 +428,18 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     if (has_work(loop))
         until = 0;
     /* Only now: what was buried may have left a timer to connect again. */
-    next = sni_timers_next(&loop->timers);
+    next = next_timer(loop);
+    if (loop->short_of_memory && next > sni_loop_now(loop) + SNI_MEMORY_RETRY_NS)
+        next = sni_loop_now(loop) + SNI_MEMORY_RETRY_NS;
     count = reap(loop, next < until ? next : until);
     go_on(loop);
-    run_timers(loop);
+    run_timers(loop, &loop->timers);
+    run_timers(loop, &loop->user_timers);
     run_posted(loop);
     call_ready(loop);
     (void)flush_dirty(loop);
     (void)bury(loop);
+    loop->served_at = loop->io->ops->now_coarse(loop->io);
     loop->depth--;
     return count < 0 ? SENNIT_EINTR : SENNIT_OK;
 }
@@ -431,7 +505,7 @@ sennit_loop_fd(const sennit_loop *loop)
 int
 sennit_loop_timeout_ms(sennit_loop *loop)
 {
-    sennit_time next = sni_timers_next(&loop->timers);
+    sennit_time next = next_timer(loop);
     sennit_time now;
 
     /* What ended is taken apart by a turn. */
@@ -450,11 +524,14 @@ sennit_err
 sennit_timer_start(sennit_loop *loop, sennit_timer *timer, sennit_time delay_ns,
                    void (*fn)(void *arg), void *arg)
 {
-    return sni_timers_start(&loop->timers, timer, sni_loop_now(loop) + delay_ns, fn, arg);
+    sennit_time now = sni_loop_now(loop);
+    sennit_time at = delay_ns > SENNIT_NEVER - now ? SENNIT_NEVER : now + delay_ns;
+
+    return sni_timers_start(&loop->user_timers, timer, at, fn, arg);
 }
 
 void
 sennit_timer_stop(sennit_loop *loop, sennit_timer *timer)
 {
-    sni_timers_stop(&loop->timers, timer);
+    sni_timers_stop(&loop->user_timers, timer);
 }

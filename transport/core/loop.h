@@ -29,7 +29,8 @@ struct sennit_loop {
     sni_pool *recv_blocks;
     sni_pool *bodies;
     sni_chunk_pools chunks;
-    sni_timers timers;
+    sni_timers timers;      /* the library's own: deadlines, retries */
+    sni_timers user_timers; /* the application's: fire in turns only */
 
     sni_link socks;
     sni_link dirty;           /* sessions with gathered output */
@@ -45,11 +46,13 @@ struct sennit_loop {
     sennit_time flushed_at; /* when the last flush outside a turn was over */
     sennit_time gather_ns;  /* how long after it sends are gathered */
     unsigned gathered;      /* sends since then */
+    unsigned taken;         /* frames handed out */
+    sennit_time served_at;  /* coarse clock of the last turn or service */
 
     unsigned depth; /* turns inside each other */
     bool stopped;
-    bool bury_again;    /* something could not be taken apart for want of memory */
-    bool socks_changed; /* a closed socket may have become free */
+    bool short_of_memory; /* something waits for memory: look again soon */
+    bool socks_changed;   /* a closed socket may have become free */
 
     sni_posted *due_first; /* calls being run */
     sni_posted **due_last;
@@ -62,6 +65,14 @@ struct sennit_loop {
 /* One turn. `until`: when to stop waiting, on the loop's clock; 0 does not wait.
  * Errors: ESTATE, EINTR. */
 sennit_err sni_loop_turn(sennit_loop *loop, sennit_time until);
+
+/* What an application that never waits must not stop: peers are accepted, what has
+ * arrived is received, retries and deadlines happen, gathered sends leave. Runs no
+ * callback of the application. No-op inside a turn. */
+void sni_loop_service(sennit_loop *loop);
+
+/* A frame was handed out: serves now and then. */
+void sni_loop_taken(sennit_loop *loop);
 
 /* A whole message was sent. Outside a turn nobody would flush it soon, so it leaves
  * at once if nothing was flushed a moment ago, and is gathered if something was. */

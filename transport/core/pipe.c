@@ -40,15 +40,19 @@ sni_pipe_restart_output(sni_pipe *pipe)
     pipe->sock->stats.dropped_disconnect_msgs += dropped;
 }
 
-/* Messages that were accepted and will not be delivered any more. */
-static void
-count_lost_output(sni_pipe *pipe)
+void
+sni_pipe_drop_output(sni_pipe *pipe)
 {
+    bool open = pipe->outq.open;
+
     if (pipe->sock != NULL) {
         sni_pipe_restart_output(pipe);
         pipe->sock->stats.dropped_disconnect_msgs += pipe->outq.msgs;
     }
     sni_outq_fini(&pipe->outq);
+    /* The frames of an unfinished message that are still to come are dropped too. */
+    pipe->outq.open = open;
+    pipe->outq.swallow = open;
 }
 
 void
@@ -66,6 +70,33 @@ sni_pipe_disconnect_inproc(sni_pipe *pipe)
                    sennit_msg_bytes(&pipe->peer.identity));
 }
 
+/* The other end takes no more and reads what it has. */
+static void
+part(sni_pipe *pipe)
+{
+    sni_pipe *mate = pipe->mate;
+
+    if (mate == NULL)
+        return;
+    pipe->mate = NULL;
+    mate->mate = NULL;
+    /* What waited for a bind is lost; what a bound end had was delivered. */
+    if (mate->sock == NULL)
+        pipe->sock->stats.dropped_disconnect_msgs += mate->inq.msgs;
+    if (pipe->sock == NULL)
+        mate->sock->stats.dropped_disconnect_msgs += pipe->inq.msgs;
+    sni_msgq_rollback(&mate->inq);
+    sni_pipe_retire(mate);
+}
+
+void
+sni_pipe_part(sni_pipe *pipe)
+{
+    part(pipe);
+    sni_msgq_rollback(&pipe->inq);
+    sni_pipe_retire(pipe);
+}
+
 void
 sni_pipe_free(sni_pipe *pipe)
 {
@@ -73,16 +104,9 @@ sni_pipe_free(sni_pipe *pipe)
     if (pipe->attached)
         sni_pattern_detach(&pipe->sock->pattern, &pipe->peer);
     pipe->attached = false;
-    if (pipe->mate != NULL) {
-        sni_pipe *mate = pipe->mate;
-
-        pipe->mate = NULL;
-        mate->mate = NULL;
-        sni_msgq_rollback(&mate->inq);
-        sni_pipe_retire(mate);
-    }
+    part(pipe);
     SNI_ASSERT(pipe->session == NULL);
-    count_lost_output(pipe);
+    sni_pipe_drop_output(pipe);
     sni_msgq_fini(&pipe->inq);
     sennit_msg_fini(&pipe->peer.identity);
     sni_link_remove(&pipe->link);
@@ -121,7 +145,7 @@ sni_pipe_retire(sni_pipe *pipe)
             sni_pattern_disconnected(&pipe->sock->pattern, &pipe->peer, false);
         sni_pattern_retire(&pipe->peer);
     }
-    count_lost_output(pipe);
+    sni_pipe_drop_output(pipe);
     sni_pipe_update_unread(pipe);
 }
 
@@ -160,6 +184,8 @@ sni_pipe_update_writable(sni_pipe *pipe)
     if (pipe->peer.writable == writable)
         return;
     pipe->peer.writable = writable;
+    if (!writable)
+        sni_link_remove(&pipe->peer.out);
     if (writable && pipe->attached) {
         sni_pattern_writable(&pipe->peer);
         sni_sock_touch(pipe->sock);
@@ -212,7 +238,8 @@ push_inproc(sni_pipe *pipe, sni_msg *msg, bool more)
         err = sni_msgq_push(&mate->inq, msg, more);
     if (err || more)
         return err;
-    pipe->sock->stats.delivered_msgs++;
+    /* Before the bind it only waits; joining counts it. */
+    pipe->sock->stats.delivered_msgs += mate->sock != NULL;
     if (mate->sock != NULL)
         sni_pipe_update_unread(mate);
     sni_pipe_update_writable(pipe);
@@ -276,7 +303,10 @@ fan_one(sni_pipe *pipe, const sni_encoded *encoded, const sni_msg *msg, bool mor
         err = push_inproc(pipe, sni_msg_of(&copy), more);
         sennit_msg_fini(&copy);
     } else {
-        err = sni_outq_push_encoded(&pipe->outq, encoded, &kept);
+        /* A slow subscriber to rare topics would hold a whole chunk for each message. */
+        err = sni_outq_scattered(&pipe->outq, encoded)
+                  ? sni_outq_push(&pipe->outq, msg, more, &kept)
+                  : sni_outq_push_encoded(&pipe->outq, encoded, &kept);
         if (err == SENNIT_OK)
             pushed(pipe, more, kept);
     }
@@ -310,12 +340,16 @@ pull_inq(sni_pipe *pipe, sni_msg *msg)
     if (!sni_msgq_pop(&pipe->inq, msg))
         return SENNIT_EAGAIN;
     more = msg->more;
-    msg->peer = pipe->peer.number;
+    if (pipe->inproc)
+        msg->peer = pipe->peer.number;
     if (more)
         return SENNIT_OK;
     sni_pipe_update_unread(pipe);
     if (mate != NULL && mate->sock != NULL)
         sni_pipe_update_writable(mate);
+    /* The connection that came after the one these are from had to wait for them. */
+    if (pipe->session != NULL && pipe->session->ready && !pipe->session->recv.pending)
+        sni_session_input_taken(pipe->session);
     return SENNIT_OK;
 }
 

@@ -49,6 +49,9 @@ void sni_pipe_leave(sni_pipe *pipe);
 /* Lets the pattern use it. Errors: as sni_pattern_attach. */
 sennit_err sni_pipe_attach(sni_pipe *pipe);
 
+/* inproc: ends the couple. Both ends take no more and read what they have. */
+void sni_pipe_part(sni_pipe *pipe);
+
 /* It takes no more messages; when those received are read it is freed. */
 void sni_pipe_retire(sni_pipe *pipe);
 
@@ -59,6 +62,9 @@ void sni_pipe_disconnect_inproc(sni_pipe *pipe);
 /* Its connection is gone: the message that was begun on it is dropped and counted (at
  * its end, if that is still to come), the others wait for the next connection. */
 void sni_pipe_restart_output(sni_pipe *pipe);
+
+/* Drops and counts what waits to be sent. */
+void sni_pipe_drop_output(sni_pipe *pipe);
 
 /* Queues drained or high-water mark crossed: keeps peer->writable true. */
 void sni_pipe_update_writable(sni_pipe *pipe);

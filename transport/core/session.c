@@ -160,7 +160,7 @@ sni_session_open(sennit_sock *sock, sni_file *file, sni_dialer *dialer,
     if (sock->opts.connect_timeout_ms > 0)
         set_deadline(session, sni_loop_now(loop) +
                                   (sennit_time)sock->opts.connect_timeout_ms * 1000000u);
-    if (loop->io->ops->submit(loop->io, &session->connect))
+    if (!session->is_ending && loop->io->ops->submit(loop->io, &session->connect))
         sni_session_done(session, &session->connect);
     return SENNIT_OK;
 }
@@ -243,13 +243,46 @@ sent(sni_session *session)
     if (session->is_ending)
         return;
     if (op->err) {
-        sni_session_end(session, op->err, "could not send");
+        sni_session_end(session, op->err,
+                        op->err == SENNIT_ECONNRESET ? "reset by peer"
+                                                     : "could not send");
         return;
     }
     ended = sni_engine_wrote(session->engine, op->size);
     session->sock->stats.delivered_msgs += ended;
+    session->wrote = true;
     if (session->pipe != NULL && ended > 0)
         sni_pipe_update_writable(session->pipe);
+}
+
+static void
+on_finish_over(void *arg)
+{
+    sni_session_end(arg, SENNIT_OK, "closed");
+}
+
+/* Everything is with the kernel. Closing now could still lose it: input that we have
+ * not read makes the kernel reset the connection and forget what it has to send. So
+ * the peer is told, and has a moment to read and to close. */
+static void
+finish(sni_session *session)
+{
+    sennit_loop *loop = session->sock->loop;
+
+    if (session->finished)
+        return;
+    session->finished = true;
+    if (!session->wrote || session->sock->opts.linger_ms == 0) {
+        on_finish_over(session);
+        return;
+    }
+    loop->io->ops->finish(loop->io, session->file);
+    if (sni_timers_start(&loop->timers, &session->linger_timer,
+                         sni_loop_now(loop) + SNI_FINISH_NS, on_finish_over,
+                         session) != SENNIT_OK)
+        on_finish_over(session);
+    else
+        pump_input(session);
 }
 
 static void
@@ -268,9 +301,9 @@ pump_output(sni_session *session)
             break;
         sent(session);
     }
-    if (session->lingering && !session->send.pending && session->engine != NULL &&
-        !sni_pipe_has_output(session->pipe))
-        sni_session_end(session, SENNIT_OK, "closed");
+    if (session->lingering && !session->is_ending && !session->send.pending &&
+        session->engine != NULL && !sni_pipe_has_output(session->pipe))
+        finish(session);
 }
 
 void
@@ -365,7 +398,7 @@ received(sni_session *session)
     sni_op *op = &session->recv;
     sni_block *home = op->home;
     sennit_err err = op->err;
-    const char *reason = "could not receive";
+    const char *reason = err == SENNIT_ECONNRESET ? "reset by peer" : "could not receive";
 
     op->home = NULL;
     if (!session->is_ending && err == SENNIT_OK) {
@@ -373,6 +406,9 @@ received(sni_session *session)
                               sni_loop_now(session->sock->loop));
         if (err)
             (void)sni_engine_why(session->engine, &reason);
+        /* A peer that is going to be refused gets our greeting first: it can tell. */
+        if (!session->ready && sni_engine_control_waiting(session->engine))
+            pump_output(session);
         take_events(session);
     }
     sni_block_unref(home);
@@ -446,6 +482,13 @@ sni_session_done(sni_session *session, sni_op *op)
 
 /* ---- ending ------------------------------------------------------------ */
 
+static void
+take_back(sni_io *io, sni_op *op)
+{
+    if (!io->ops->retract(io, op))
+        io->ops->cancel(io, op);
+}
+
 void
 sni_session_end(sni_session *session, sennit_err err, const char *reason)
 {
@@ -456,9 +499,15 @@ sni_session_end(sni_session *session, sennit_err err, const char *reason)
     session->is_ending = true;
     session->err = err;
     session->reason = reason;
-    io->ops->cancel(io, &session->connect);
-    io->ops->cancel(io, &session->recv);
-    io->ops->cancel(io, &session->send);
+    take_back(io, &session->connect);
+    take_back(io, &session->recv);
+    take_back(io, &session->send);
+    /* Nobody is sent to a peer that is known to be gone. A message to it that is being
+     * sent, perhaps right now, is settled when the session is taken apart. */
+    if (session->dialer == NULL && session->pipe != NULL) {
+        session->pipe->leaving = true;
+        sni_pipe_update_writable(session->pipe);
+    }
     sni_link_remove(&session->dirty);
     sni_link_remove(&session->again);
     sni_list_push(&session->sock->loop->ending, &session->ending);
@@ -479,8 +528,13 @@ sni_session_linger(sni_session *session)
     session->lingering = true;
     if (session->pipe != NULL)
         sni_pipe_leave(session->pipe);
-    if (linger_ms == 0 || session->pipe == NULL || !sni_pipe_has_output(session->pipe)) {
+    if (linger_ms == 0 || session->pipe == NULL ||
+        (!session->ready && !sni_pipe_has_output(session->pipe))) {
         sni_session_end(session, SENNIT_OK, "closed");
+        return;
+    }
+    if (session->ready && !sni_pipe_has_output(session->pipe)) {
+        pump_output(session);
         return;
     }
     /* Without memory for the timer nothing would ever end the lingering. */
@@ -499,7 +553,8 @@ sni_session_save_input(sni_session *session)
     sni_pipe *pipe = session->pipe;
     sni_engine_event event;
 
-    if (pipe == NULL || session->engine == NULL || !session->ready || !pipe->attached)
+    if (pipe == NULL || session->engine == NULL || !session->ready || !pipe->attached ||
+        !session->sock->pattern.ops->receives)
         return true;
     while (sni_engine_unread(session->engine) > 0) {
         if (sni_msgq_reserve(&pipe->inq) != SENNIT_OK ||
@@ -521,6 +576,10 @@ leave_pipe(sni_session *session)
         return;
     pipe->session = NULL;
     sni_pipe_restart_output(pipe);
+    /* What was addressed to this peer must not reach another that answers at the same
+     * endpoint. */
+    if (sock->type == SENNIT_ROUTER || sock->type == SENNIT_REP)
+        sni_pipe_drop_output(pipe);
     if (pipe->attached && pipe->peer.connected)
         sni_pattern_disconnected(&sock->pattern, &pipe->peer, pipe->outq.bytes == 0);
     sni_pipe_update_writable(pipe);
@@ -545,7 +604,7 @@ sni_session_bury(sni_session *session)
     if (!sni_session_save_input(session)) {
         /* Nothing is lost for want of memory: it stays until there is some, or until
          * the application has read it out of the engine. */
-        loop->bury_again = true;
+        loop->short_of_memory = true;
         return false;
     }
     if (session->ready) {

@@ -8,7 +8,8 @@
 #include "engine/engine.h"
 
 /* One connection: an engine, the file it speaks through, and the pump that moves
- * data between pipe, engine and I/O. To understand the flow read session_pump(). */
+ * data between pipe, engine and I/O. To understand the flow read pump_output() and
+ * pump_input(). */
 typedef struct sni_session {
     sennit_sock *sock;
     struct sni_dialer *dialer;     /* it connects for this one, or ... */
@@ -31,7 +32,9 @@ typedef struct sni_session {
     uint32_t number;
     bool ready;
     bool is_ending;
-    bool lingering; /* ends as soon as everything is written */
+    bool lingering; /* ends as soon as everything is written ... */
+    bool finished;  /* ... and the peer has closed, or time is up */
+    bool wrote;     /* something was ever written on it */
     sennit_err err; /* why it ends */
     const char *reason;
 } sni_session;

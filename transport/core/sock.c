@@ -14,7 +14,7 @@
 void
 sni_sock_touch(sennit_sock *sock)
 {
-    if (sock->on_ready != NULL && !sni_link_linked(&sock->touched))
+    if (sock->on_ready != NULL && !sock->in_call && !sni_link_linked(&sock->touched))
         sni_list_push(&sock->loop->touched, &sock->touched);
 }
 
@@ -60,6 +60,11 @@ sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
 
         out->queued_msgs += pipe->outq.msgs;
         out->queued_bytes += pipe->outq.bytes;
+        /* An inproc connect that waits for the bind. */
+        if (pipe->mate != NULL && pipe->mate->sock == NULL) {
+            out->queued_msgs += pipe->mate->inq.msgs;
+            out->queued_bytes += pipe->mate->inq.bytes;
+        }
     }
 }
 
@@ -85,12 +90,15 @@ sni_sock_call(sennit_sock *sock)
 {
     unsigned ready;
 
-    if (sock->on_ready == NULL || sock->closed)
+    if (sock->on_ready == NULL || sock->closed || sock->in_call)
         return;
     ready = sennit_sock_ready(sock) & sock->interest;
     if (ready == 0)
         return;
+    /* A callback that waits on its own socket is not called again inside itself. */
+    sock->in_call = true;
     sock->on_ready(sock, ready, sock->on_ready_arg);
+    sock->in_call = false;
     /* Level-triggered: what it left over is offered again. A closed socket is
      * still there until the turn's end. */
     if (!sock->closed)
@@ -430,6 +438,7 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     size_t size = sennit_msg_size(msg);
     bool more = flags & SENNIT_MORE;
+    bool served = false; /* without waiting: one look at what has happened meanwhile */
     sennit_time until = 0;
     sennit_err err = enter(sock);
 
@@ -438,13 +447,22 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
         if (err == SENNIT_OK) {
             sock->stats.sent_bytes += size;
             sock->stats.sent_msgs += !more;
-            if (!more)
+            if (!more) {
+                sni_sock_touch(sock);
                 sni_loop_sent(sock->loop);
+            }
             return SENNIT_OK;
         }
-        if (err != SENNIT_EAGAIN || (flags & SENNIT_DONTWAIT) ||
-            sock->opts.send_timeout_ms == 0)
+        if (err != SENNIT_EAGAIN)
             return err;
+        if ((flags & SENNIT_DONTWAIT) || sock->opts.send_timeout_ms == 0) {
+            if (served)
+                return err;
+            sni_loop_service(sock->loop);
+            served = true;
+            err = SENNIT_OK;
+            continue;
+        }
         err = wait_turn(sock, sock->opts.send_timeout_ms, &until);
     }
     return err;
@@ -454,6 +472,7 @@ sennit_err
 sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     sni_msg taken;
+    bool served = false;
     sennit_time until = 0;
     sennit_err err = enter(sock);
 
@@ -465,11 +484,21 @@ sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
             *sni_msg_of(msg) = taken;
             sock->stats.received_bytes += sni_msg_size_of(&taken);
             sock->stats.received_msgs += !taken.more;
+            if (!taken.more)
+                sni_sock_touch(sock);
+            sni_loop_taken(sock->loop);
             return SENNIT_OK;
         }
-        if (err != SENNIT_EAGAIN || (flags & SENNIT_DONTWAIT) ||
-            sock->opts.recv_timeout_ms == 0)
+        if (err != SENNIT_EAGAIN)
             return err;
+        if ((flags & SENNIT_DONTWAIT) || sock->opts.recv_timeout_ms == 0) {
+            if (served)
+                return err;
+            sni_loop_service(sock->loop);
+            served = true;
+            err = SENNIT_OK;
+            continue;
+        }
         err = wait_turn(sock, sock->opts.recv_timeout_ms, &until);
     }
     return err;

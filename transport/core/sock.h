@@ -23,6 +23,7 @@ struct sennit_sock {
     sni_chunk chunk; /* PUB: where publications are encoded, once */
     uint32_t next_number;
     bool closed;    /* by the application; freed when nothing of it is left */
+    bool in_call;   /* its on_ready callback is running */
     unsigned calls; /* blocking calls that wait on it */
     sennit_sock_fn *on_ready;
     void *on_ready_arg;

@@ -9,6 +9,9 @@
 #include "base/limits.h"
 #include "wire/frame.h"
 
+/* Pieces that a queue may hold before others are copied into its own chunks. */
+#define SCATTERED_MIN 8u
+
 void
 sni_chunk_fini(sni_chunk *chunk)
 {
@@ -171,6 +174,17 @@ sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept)
     if (err)
         return err;
     return sni_outq_push_encoded(queue, &encoded, kept);
+}
+
+bool
+sni_outq_scattered(const sni_outq *queue, const sni_encoded *encoded)
+{
+    const sni_segment *last;
+
+    if (queue->count < SCATTERED_MIN)
+        return false;
+    last = segment_at(queue, queue->count - 1);
+    return last->block != encoded->block || last->end != encoded->begin;
 }
 
 bool

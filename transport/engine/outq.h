@@ -78,6 +78,10 @@ void sni_outq_fini(sni_outq *queue);
 sennit_err sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept);
 sennit_err sni_outq_push_encoded(sni_outq *queue, const sni_encoded *encoded, bool *kept);
 
+/* Whether the queue already holds so many pieces that one more, which does not
+ * continue the last, is better copied than referenced: each keeps its whole chunk. */
+bool sni_outq_scattered(const sni_outq *queue, const sni_encoded *encoded);
+
 /* There is no memory for a frame of the newest message: takes back its frames and
  * drops those still to come (`more`: there are some). False when it is partly written, so
  * that only the end of the connection can drop it. */

@@ -51,6 +51,7 @@ typedef struct epoll_io {
     sni_op *done_first; /* operations to give back */
     sni_op **done_last;
     uint64_t random_state;
+    pid_t pid; /* who opened it */
 } epoll_io;
 
 static epoll_io *
@@ -265,50 +266,6 @@ make_ipc_path(sni_address *address)
 }
 
 static sennit_err
-epoll_listen(sni_io *io, const sni_address *wanted, const sni_listen_opts *opts,
-             sni_file **out, sni_address *bound)
-{
-    epoll_io *epoll = epoll_of(io);
-    sni_address address = *wanted;
-    os_address os;
-    sni_file *file;
-    sennit_err err = SENNIT_OK;
-    int error;
-    int fd;
-
-    if (address.wildcard)
-        err = make_ipc_path(&address);
-    if (err)
-        return err;
-    fd = open_stream(&address);
-    if (fd < 0)
-        return err_of_errno(errno);
-    to_os(&address, &os);
-    error = bind_stream(fd, &address, &os);
-    if (error == 0 && listen(fd, opts->backlog) != 0)
-        error = errno;
-    if (error != 0) {
-        err = err_of_errno(error);
-        goto fail_fd;
-    }
-    err = file_new(epoll, fd, &address, &file);
-    if (err)
-        goto fail_fd;
-    learn_bound(file, bound);
-    err = file_register(epoll, file);
-    if (err)
-        goto fail_file;
-    *out = file;
-    return SENNIT_OK;
-
-fail_file:
-    sni_release(io->alloc, file);
-fail_fd:
-    close(fd);
-    return err;
-}
-
-static sennit_err
 epoll_dial(sni_io *io, const sni_address *address, sni_file **out)
 {
     int fd = open_stream(address);
@@ -323,33 +280,78 @@ epoll_dial(sni_io *io, const sni_address *address, sni_file **out)
     return err;
 }
 
+static bool epoll_inherited(const sni_io *io);
+
+/* Removes the path of an ipc listener, but only our own: somebody may have put
+ * another file in its place. */
+static void
+remove_path(sni_file *file)
+{
+    struct stat st;
+    char *slash;
+
+    if (stat(file->address.path, &st) == 0 && st.st_ino == file->path_stat.st_ino &&
+        st.st_dev == file->path_stat.st_dev)
+        (void)unlink(file->address.path);
+    slash = strrchr(file->address.path, '/');
+    if (file->address.wildcard && slash != NULL) {
+        *slash = '\0';
+        (void)rmdir(file->address.path);
+    }
+}
+
 static void
 epoll_close(sni_io *io, sni_file *file)
 {
+    bool shared = epoll_inherited(io);
+
     SNI_ASSERT(file->in == NULL);
     SNI_ASSERT(file->out == NULL);
-    /* Only our own file: somebody may have put another in its place. */
-    if (file->unlink_path) {
-        struct stat st;
-
-        if (stat(file->address.path, &st) == 0 && st.st_ino == file->path_stat.st_ino &&
-            st.st_dev == file->path_stat.st_dev)
-            (void)unlink(file->address.path);
-        if (file->address.wildcard) {
-            char *slash = strrchr(file->address.path, '/');
-
-            if (slash != NULL) {
-                *slash = '\0';
-                (void)rmdir(file->address.path);
-            }
-        }
-    }
+    if (file->unlink_path && !shared)
+        remove_path(file);
     /* Explicitly, because a forked child may keep the description open, and then
-     * close alone leaves a registration that points at freed memory. */
-    if (file->registered)
+     * close alone leaves a registration that points at freed memory. But the child's
+     * epoll instance is the parent's. */
+    if (file->registered && !shared)
         (void)epoll_ctl(epoll_of(io)->epoll_fd, EPOLL_CTL_DEL, file->fd, NULL);
     close(file->fd);
     sni_release(io->alloc, file);
+}
+
+static sennit_err
+epoll_listen(sni_io *io, const sni_address *wanted, const sni_listen_opts *opts,
+             sni_file **out, sni_address *bound)
+{
+    sni_address address = *wanted;
+    os_address os;
+    sni_file *file;
+    sennit_err err = SENNIT_OK;
+    int error;
+    int fd;
+
+    fd = open_stream(&address);
+    if (fd < 0)
+        return err_of_errno(errno);
+    if (address.wildcard)
+        err = make_ipc_path(&address);
+    if (err == SENNIT_OK)
+        err = file_new(epoll_of(io), fd, &address, &file);
+    if (err) {
+        close(fd);
+        return err;
+    }
+    to_os(&address, &os);
+    error = bind_stream(fd, &address, &os);
+    if (error == 0) {
+        learn_bound(file, bound);
+        error = listen(fd, opts->backlog) == 0 ? 0 : errno;
+    }
+    err = error == 0 ? file_register(epoll_of(io), file) : err_of_errno(error);
+    if (err)
+        epoll_close(io, file); /* takes the path away, if it is there */
+    else
+        *out = file;
+    return err;
 }
 
 /* ---- operations -------------------------------------------------------- */
@@ -580,6 +582,32 @@ epoll_cancel(sni_io *io, sni_op *op)
     give_back(epoll_of(io), op);
 }
 
+static bool
+epoll_retract(sni_io *io, sni_op *op)
+{
+    sni_op **park = park_of(op);
+
+    (void)io;
+    if (!op->pending || *park != op)
+        return false;
+    *park = NULL;
+    op->pending = false;
+    return true;
+}
+
+static void
+epoll_finish(sni_io *io, sni_file *file)
+{
+    (void)io;
+    (void)shutdown(file->fd, SHUT_WR);
+}
+
+static bool
+epoll_inherited(const sni_io *io)
+{
+    return ((const epoll_io *)io)->pid != getpid();
+}
+
 /* ---- waiting ----------------------------------------------------------- */
 
 static void
@@ -594,13 +622,26 @@ retry(epoll_io *epoll, sni_op **park)
 }
 
 static sennit_time
-epoll_now(sni_io *io)
+read_clock(clockid_t clock)
 {
     struct timespec ts;
 
-    (void)io;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(clock, &ts);
     return (sennit_time)ts.tv_sec * 1000000000u + (sennit_time)ts.tv_nsec;
+}
+
+static sennit_time
+epoll_now(sni_io *io)
+{
+    (void)io;
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+static sennit_time
+epoll_now_coarse(sni_io *io)
+{
+    (void)io;
+    return read_clock(CLOCK_MONOTONIC_COARSE);
 }
 
 static void
@@ -718,9 +759,13 @@ static const sni_io_ops epoll_ops = {
     .close = epoll_close,
     .submit = epoll_submit,
     .cancel = epoll_cancel,
+    .retract = epoll_retract,
+    .finish = epoll_finish,
     .reap = epoll_reap,
     .wake = epoll_wake,
     .now = epoll_now,
+    .now_coarse = epoll_now_coarse,
+    .inherited = epoll_inherited,
     .random = epoll_random,
     .descriptor = epoll_descriptor,
     .fini = epoll_fini,
@@ -737,6 +782,7 @@ sni_io_epoll_open(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_bl
         return SENNIT_ENOMEM;
     epoll->io = (sni_io){ &epoll_ops, alloc, recv_blocks };
     epoll->done_last = &epoll->done_first;
+    epoll->pid = getpid();
     epoll->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll->epoll_fd < 0) {
         err = err_of_errno(errno);

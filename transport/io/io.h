@@ -77,6 +77,14 @@ typedef struct sni_io_ops {
      * done. No-op when it is not pending. */
     void (*cancel)(sni_io *io, sni_op *op);
 
+    /* Takes `op` back at once: true, and it will not come out of reap(), or false,
+     * and nothing changed (it is done, or the kernel has it: cancel it). */
+    bool (*retract)(sni_io *io, sni_op *op);
+
+    /* Nothing more will be written: the peer reads the end of the stream once it has
+     * read everything before it. */
+    void (*finish)(sni_io *io, sni_file *file);
+
     /* Waits until something completes, wake() was called or the clock reaches
      * `until` (0: does not wait), then gives back up to `done_max` operations.
      * Returns their number, or -1 when a signal interrupted the wait. */
@@ -87,11 +95,18 @@ typedef struct sni_io_ops {
 
     sennit_time (*now)(sni_io *io);
 
+    /* The same clock, cheaper and up to some milliseconds behind. */
+    sennit_time (*now_coarse)(sni_io *io);
+
     /* Unpredictable bits, for jitter and first identities. */
     uint64_t (*random)(sni_io *io);
 
     /* Readable (level-triggered) when reap() would return something; -1: none. */
     int (*descriptor)(const sni_io *io);
+
+    /* Whether this process got it by fork(): then the descriptors are shared with the
+     * parent, and nothing may be done to the kernel's objects behind them. */
+    bool (*inherited)(const sni_io *io);
 
     /* All files are closed before. */
     void (*fini)(sni_io *io);

@@ -855,6 +855,33 @@ sim_fini(sni_io *io)
     sni_release(io->alloc, sio);
 }
 
+/* Never, as a kernel that has the operation: so the slow way is always tried. */
+static bool
+sim_retract(sni_io *io, sni_op *op)
+{
+    (void)io;
+    (void)op;
+    return false;
+}
+
+static void
+sim_finish(sni_io *io, sni_file *file)
+{
+    sni_sim *sim = sim_of(io)->sim;
+
+    if (file->end != NULL && file->end->peer != NULL &&
+        file->end->peer->eof_at == SENNIT_NEVER)
+        file->end->peer->eof_at = arrival(sim, file->end->peer);
+    sim->activity++;
+}
+
+static bool
+sim_inherited(const sni_io *io)
+{
+    (void)io;
+    return false;
+}
+
 static const sni_io_ops sim_ops = {
     .name = "sim",
     .listen = sim_listen,
@@ -862,9 +889,13 @@ static const sni_io_ops sim_ops = {
     .close = sim_close,
     .submit = sim_submit,
     .cancel = sim_cancel,
+    .retract = sim_retract,
+    .finish = sim_finish,
     .reap = sim_reap,
     .wake = sim_wake,
     .now = sim_now,
+    .now_coarse = sim_now,
+    .inherited = sim_inherited,
     .random = sim_random,
     .descriptor = sim_descriptor,
     .fini = sim_fini,
