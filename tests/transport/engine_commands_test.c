@@ -239,6 +239,117 @@ commands_come_and_go_without_touching_a_message(void **state)
     }
 }
 
+/* ---- commands of our own ----------------------------------------------- */
+
+static void
+subscribe(test_rig *rig, const uint8_t *topic, size_t size)
+{
+    assert_int_equal(
+        sni_engine_send(rig->engine, SNI_ENGINE_SUBSCRIBE, sni_bytes(topic, size)),
+        SENNIT_OK);
+}
+
+/* They are the application's, and its own memory bounds them. */
+static void
+subscriptions_of_any_size_wait_for_a_slow_publisher(void **state)
+{
+    static uint8_t topic[SNI_TOPIC_MAX_BYTES];
+    test_alloc alloc;
+    test_rig rig;
+    size_t written = 0;
+
+    (void)state;
+    open_traffic(&rig, &alloc, SENNIT_SUB, SENNIT_PUB);
+    for (int i = 0; i < 66; i++)
+        subscribe(&rig, topic, sizeof topic);
+    for (size_t size = 1; size > 0; written += size) {
+        size = test_rig_take_output(&rig, SIZE_MAX);
+        rig.output_size = 0;
+    }
+    assert_true(written > 66 * sizeof topic);
+    close_rig(&rig, &alloc);
+}
+
+/* What waits because of us is not held against the peer's PING. */
+static void
+a_ping_is_answered_behind_any_number_of_our_subscriptions(void **state)
+{
+    static uint8_t topic[SNI_TOPIC_MAX_BYTES];
+    test_alloc alloc;
+    test_rig rig;
+    wire w = { NULL, 0, 0 };
+    size_t before;
+
+    (void)state;
+    open_traffic(&rig, &alloc, SENNIT_SUB, SENNIT_PUB);
+    subscribe(&rig, topic, sizeof topic);
+    subscribe(&rig, topic, sizeof topic);
+    wire_command(&w, "PING", "\0\0abc", 5);
+    feed(&rig, &w);
+    before = rig.output_size;
+    while (test_rig_take_output(&rig, SIZE_MAX) > 0)
+        continue;
+    assert_true(rig.output_size > before + 2 * sizeof topic);
+    assert_memory_equal(rig.output + rig.output_size - 10, "\4\10\4PONGabc", 10);
+    free(w.data);
+    close_rig(&rig, &alloc);
+}
+
+/* The bound of those answers holds behind subscriptions as it does alone, while the
+ * peer reads nothing and while it reads a little. */
+static void
+pings_of_a_peer_that_does_not_read_are_bounded_behind_subscriptions(void **state)
+{
+    static uint8_t topic[SNI_TOPIC_MAX_BYTES];
+
+    (void)state;
+    for (size_t reads = 0; reads < 2; reads++) {
+        test_alloc alloc;
+        test_rig rig;
+        wire w = { NULL, 0, 0 };
+        sennit_err err = SENNIT_OK;
+
+        open_traffic(&rig, &alloc, SENNIT_SUB, SENNIT_PUB);
+        subscribe(&rig, topic, sizeof topic);
+        wire_command(&w, "PING", "\0\0abcdefgh", 10);
+        for (int i = 0; i < 100000 && err == SENNIT_OK; i++) {
+            err = test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_SINK);
+            test_rig_take_output(&rig, reads);
+        }
+        assert_int_equal(err, SENNIT_EPROTO);
+        assert_string_equal(test_rig_reason(&rig),
+                            "peer sends PINGs and does not read the answers");
+        free(w.data);
+        close_rig(&rig, &alloc);
+    }
+}
+
+/* A peer that reads all it is sent may ping for ever, also when its reads never end
+ * where our writes do. */
+static void
+a_peer_that_reads_its_answers_late_may_ping_for_ever(void **state)
+{
+    test_alloc alloc;
+    test_rig rig;
+    wire w = { NULL, 0, 0 };
+    size_t settled = 0;
+
+    (void)state;
+    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    wire_command(&w, "PING", "\0\0abcdefgh", 10);
+    feed(&rig, &w);
+    for (int i = 0; i < 50000; i++) {
+        feed(&rig, &w);
+        assert_int_equal(test_rig_take_output(&rig, w.size - 2), w.size - 2);
+        rig.output_size = 0;
+        if (i == 100)
+            settled = alloc.peak_bytes;
+    }
+    assert_int_equal(alloc.peak_bytes, settled);
+    free(w.data);
+    close_rig(&rig, &alloc);
+}
+
 #define ROWS_COUNT (sizeof rows / sizeof rows[0])
 
 int
@@ -248,6 +359,11 @@ main(void)
         cmocka_unit_test(a_command_behind_the_last_message_does_not_keep_its_window),
         cmocka_unit_test(commands_behind_a_message_that_nobody_takes_need_no_room),
         cmocka_unit_test(commands_come_and_go_without_touching_a_message),
+        cmocka_unit_test(subscriptions_of_any_size_wait_for_a_slow_publisher),
+        cmocka_unit_test(a_ping_is_answered_behind_any_number_of_our_subscriptions),
+        cmocka_unit_test(
+            pings_of_a_peer_that_does_not_read_are_bounded_behind_subscriptions),
+        cmocka_unit_test(a_peer_that_reads_its_answers_late_may_ping_for_ever),
     };
     struct CMUnitTest tests[ROWS_COUNT];
     int failed;

@@ -18,7 +18,9 @@
 #define MECHANISM "NULL"
 
 /* PONGs that may wait for a peer that sends PINGs and does not read. One receive
- * may be full of PINGs, and is answered before anything of it can be written. */
+ * may be full of PINGs, and is answered before anything of it can be written. Our own
+ * subscriptions have no such bound: they are the application's, and live in its trie
+ * as well. */
 #define PONGS_MAX_BYTES (2 * SNI_RECV_BYTES)
 
 /* Octets of a command around the longest topic: the name and its length. */
@@ -46,7 +48,8 @@ typedef struct control_lane {
     size_t written;
     size_t filled;
     size_t capacity;
-} control_lane; /* law: written <= filled <= capacity */
+    size_t pongs; /* octets of PONGs ever put on it */
+} control_lane;   /* law: written <= filled <= capacity */
 
 struct sni_engine {
     sni_engine_cfg cfg;
@@ -110,14 +113,38 @@ control_waiting(const sni_engine *engine)
     return engine->control.filled - engine->control.written + engine->control_next.filled;
 }
 
+/* Octets of PONGs that wait: as many as were put there, but no more than wait. */
+static size_t
+pongs_waiting(const sni_engine *engine)
+{
+    const control_lane *lane = &engine->control;
+    size_t waiting = lane->filled - lane->written;
+
+    return (lane->pongs < waiting ? lane->pongs : waiting) + engine->control_next.pongs;
+}
+
+/* Where the next command goes. */
+static control_lane *
+control_tail(sni_engine *engine)
+{
+    bool behind = engine->batch_control > 0 || engine->control_next.filled > 0;
+
+    return behind ? &engine->control_next : &engine->control;
+}
+
 /* Room for `size` bytes at the end of the lane; they count once control_commit()
  * says so. NULL: no memory. */
 static uint8_t *
 control_reserve(sni_engine *engine, size_t size)
 {
-    bool behind = engine->batch_control > 0 || engine->control_next.filled > 0;
-    control_lane *lane = behind ? &engine->control_next : &engine->control;
+    control_lane *lane = control_tail(engine);
 
+    /* A peer that is always a little late never lets the lane become empty. */
+    if (lane->written > lane->filled / 2) {
+        lane->filled -= lane->written;
+        memmove(lane->data, lane->data + lane->written, lane->filled);
+        lane->written = 0;
+    }
     if (!sni_grow(engine->cfg.alloc, &lane->data, &lane->capacity, lane->filled + size,
                   1))
         return NULL;
@@ -127,9 +154,7 @@ control_reserve(sni_engine *engine, size_t size)
 static void
 control_commit(sni_engine *engine, size_t size)
 {
-    bool behind = engine->batch_control > 0 || engine->control_next.filled > 0;
-
-    (behind ? &engine->control_next : &engine->control)->filled += size;
+    control_tail(engine)->filled += size;
 }
 
 /* The lane is through: an idle peer keeps no buffer. */
@@ -138,7 +163,7 @@ control_advance(sni_engine *engine)
 {
     sni_release(engine->cfg.alloc, engine->control.data);
     engine->control = engine->control_next;
-    engine->control_next = (control_lane){ NULL, 0, 0, 0 };
+    engine->control_next = (control_lane){ NULL, 0, 0, 0, 0 };
 }
 
 /* Puts our greeting on the lane up to octet `upto`. */
@@ -213,8 +238,6 @@ sni_engine_send(sni_engine *engine, sni_engine_event_kind kind, sennit_bytes top
     /* Nothing goes out before READY; a socket that subscribes has admitted. */
     if (sni_engine_admit(engine) != SENNIT_OK)
         return SENNIT_ENOMEM;
-    if (control_waiting(engine) > SNI_CONTROL_MAX_BYTES)
-        return SENNIT_EMSGSIZE;
     if (engine->peer_minor == 0)
         return send_subscription_message(engine, subscribe, topic);
     return send_command(engine, subscribe ? "SUBSCRIBE" : "CANCEL", topic);
@@ -385,7 +408,10 @@ check_limits(sni_engine *engine, const sni_frame_head *head)
 static sennit_err
 answer_ping(sni_engine *engine, const sni_command *ping, sennit_time now)
 {
-    if (control_waiting(engine) > PONGS_MAX_BYTES)
+    control_lane *lane = control_tail(engine);
+    size_t before = control_waiting(engine);
+
+    if (pongs_waiting(engine) > PONGS_MAX_BYTES)
         return fail(engine, SENNIT_EPROTO,
                     "peer sends PINGs and does not read the answers");
     if (ping->ttl_ds > 0)
@@ -393,9 +419,10 @@ answer_ping(sni_engine *engine, const sni_command *ping, sennit_time now)
     /* A peer that could not wait for our READY is not answered before it. */
     if (!engine->ready_sent)
         return SENNIT_OK;
-    return send_command(engine, "PONG", ping->data) == SENNIT_OK
-               ? SENNIT_OK
-               : broken_no_memory(engine);
+    if (send_command(engine, "PONG", ping->data) != SENNIT_OK)
+        return broken_no_memory(engine);
+    lane->pongs += control_waiting(engine) - before;
+    return SENNIT_OK;
 }
 
 static sennit_err

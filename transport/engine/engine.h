@@ -91,7 +91,7 @@ bool sni_engine_next(sni_engine *engine, sni_engine_event *event);
 size_t sni_engine_unread(const sni_engine *engine);
 
 /* Queues SUBSCRIBE or CANCEL on the control lane, in the form the peer's version
- * takes. Only in TRAFFIC. Errors: ENOMEM, EMSGSIZE (control lane is full). */
+ * takes. Only in TRAFFIC. Errors: ENOMEM. */
 sennit_err sni_engine_send(sni_engine *engine, sni_engine_event_kind kind,
                            sennit_bytes topic);
 
