@@ -40,7 +40,7 @@ typedef struct sni_call {
     sni_conn *conn;     /* where it waits; NULL: here, or it has its outcome */
     uint64_t frame;     /* number of the frame that carries it, on that connection */
     uint64_t inbound;   /* waits here: the right to answer it */
-    uint64_t parent;    /* the request whose handler made it; 0: none */
+    sni_link sibling;   /* in the children of the request whose handler made it */
     bool finished;      /* its outcome is on the list */
     uint32_t attempts;
     sennit_result_thunk *thunk; /* NULL: `fn` is a sennit_result_fn */
@@ -74,7 +74,7 @@ typedef struct sni_inbound {
     sennit_time deadline;
     sni_inbound_state state;
     bool cancelled;    /* while RUNNING: nobody waits any more */
-    uint32_t children; /* calls of ours with this parent */
+    sni_link children; /* sni_call.sibling: calls made for it that wait */
 } sni_inbound;
 
 /* ---- Consumers -------------------------------------------------------- */
@@ -335,8 +335,9 @@ bool sni_calls_deliver(sennit_bus *bus, size_t *budget);
 /* `conn` is lost: its calls fail PEER_LOST/maybe or NOT_SENT/never. */
 void sni_calls_lost(sni_conn *conn, sennit_kind kind, const char *reason);
 
-/* Cancels the calls made on behalf of `inbound`. */
-void sni_calls_cancel_children(sennit_bus *bus, sni_inbound *inbound);
+/* Cancels calls in a list of siblings, and what was started for them here, however
+ * long the chain. */
+void sni_calls_cancel(sni_link *siblings);
 
 /* Ends every call with CLOSED and delivers that. */
 void sni_calls_close(sennit_bus *bus);
@@ -349,8 +350,10 @@ sennit_err sni_inbound_new(sennit_bus *bus, sni_conn *conn, uint64_t caller,
                            sennit_time deadline, sni_inbound **out);
 void sni_inbound_free(sni_inbound *inbound);
 
-/* Nobody waits for it any more. */
+/* Nobody waits for it any more. abandon() leaves the calls made for it to the caller:
+ * they are added to `orphans`, to be cancelled. */
 void sni_inbound_cancel(sni_inbound *inbound);
+void sni_inbound_abandon(sni_inbound *inbound, sni_link *orphans);
 
 /* The oldest request of `conn` with this id, or NULL. */
 sni_inbound *sni_inbound_of(sni_conn *conn, uint64_t caller);

@@ -24,10 +24,24 @@ sni_inbound_new(sennit_bus *bus, sni_conn *conn, uint64_t caller, sennit_time de
     inbound->caller = caller;
     inbound->deadline = deadline;
     sni_link_init(&inbound->link);
+    sni_link_init(&inbound->children);
     if (conn != NULL)
         sni_list_push(&conn->inbounds, &inbound->link);
     *out = inbound;
     return SENNIT_OK;
+}
+
+/* Lets the children go on without it, or into `orphans`. */
+static void
+release_children(sni_inbound *inbound, sni_link *orphans)
+{
+    sni_link *first;
+
+    while ((first = sni_list_first(&inbound->children)) != NULL) {
+        sni_link_remove(first);
+        if (orphans != NULL)
+            sni_list_push(orphans, first);
+    }
 }
 
 void
@@ -35,16 +49,17 @@ sni_inbound_free(sni_inbound *inbound)
 {
     sennit_bus *bus = inbound->bus;
 
+    release_children(inbound, NULL);
+
     sni_timers_stop(&bus->timers, &inbound->timer);
     sni_link_remove(&inbound->link);
     sni_slots_give(&bus->inbounds, inbound);
 }
 
 void
-sni_inbound_cancel(sni_inbound *inbound)
+sni_inbound_abandon(sni_inbound *inbound, sni_link *orphans)
 {
-    if (inbound->children > 0)
-        sni_calls_cancel_children(inbound->bus, inbound);
+    release_children(inbound, orphans);
     if (inbound->state != SNI_INBOUND_RUNNING) {
         sni_inbound_free(inbound); /* its mail, if any, finds the name stale */
         return;
@@ -52,6 +67,16 @@ sni_inbound_cancel(sni_inbound *inbound)
     inbound->cancelled = true; /* the handler on the stack may ask */
     inbound->conn = NULL;
     sni_link_remove(&inbound->link);
+}
+
+void
+sni_inbound_cancel(sni_inbound *inbound)
+{
+    sni_link orphans;
+
+    sni_link_init(&orphans);
+    sni_inbound_abandon(inbound, &orphans);
+    sni_calls_cancel(&orphans);
 }
 
 sni_inbound *

@@ -20,6 +20,7 @@ stop_waiting(sni_call *call)
 {
     sni_timers_stop(&call->bus->timers, &call->timer);
     sni_link_remove(&call->link);
+    sni_link_remove(&call->sibling);
     call->conn = NULL;
 }
 
@@ -61,11 +62,8 @@ static void
 call_free(sni_call *call)
 {
     sennit_bus *bus = call->bus;
-    sni_inbound *parent = sni_slots_find(&bus->inbounds, call->parent);
 
     stop_waiting(call);
-    if (parent != NULL)
-        parent->children--;
     if (call->address != call->address_short)
         sni_release(bus->alloc, call->address);
     sni_slots_give(&bus->calls, call);
@@ -142,9 +140,9 @@ sni_calls_deliver(sennit_bus *bus, size_t *budget)
 /* ---- Giving up -------------------------------------------------------- */
 
 /* Tells the one who works on it that nobody waits any more (R8), and says whether
- * the handler ran. */
+ * the handler ran. What that one started in turn is added to `orphans`. */
 static sennit_ran
-withdraw(sni_call *call)
+withdraw(sni_call *call, sni_link *orphans)
 {
     sni_record cancel = { .type = SNI_RECORD_CANCEL, .id = call->slot.id };
     sni_inbound *inbound = sni_slots_find(&call->bus->inbounds, call->inbound);
@@ -157,29 +155,50 @@ withdraw(sni_call *call)
     if (inbound == NULL)
         return SENNIT_RAN_MAYBE;
     ran = inbound->state == SNI_INBOUND_QUEUED ? SENNIT_RAN_NEVER : SENNIT_RAN_YES;
-    sni_inbound_cancel(inbound);
+    sni_inbound_abandon(inbound, orphans);
     return ran;
+}
+
+void
+sni_calls_cancel(sni_link *siblings)
+{
+    sni_link *first;
+
+    while ((first = sni_list_first(siblings)) != NULL) {
+        sni_call *call = SNI_OWNER_OF(first, sni_call, sibling);
+
+        finish(call, SENNIT_KIND_CANCELLED, withdraw(call, siblings),
+               sennit_kind_text(SENNIT_KIND_CANCELLED));
+    }
 }
 
 static void
 expired(void *arg)
 {
     sni_call *call = arg;
-    sennit_ran ran = withdraw(call);
     sni_letter letter = { .address = sennit_str_of(call->address) };
+    sni_link orphans;
+    sennit_ran ran;
 
+    sni_link_init(&orphans);
+    ran = withdraw(call, &orphans);
     if (ran == SENNIT_RAN_NEVER) {
         call->bus->stats.expired_in_queue_total++;
         sni_bus_dead(call->bus, SENNIT_DEAD_EXPIRED, &letter);
     }
     finish(call, SENNIT_KIND_TIMEOUT, ran, sennit_kind_text(SENNIT_KIND_TIMEOUT));
+    sni_calls_cancel(&orphans);
 }
 
 static void
 cancel(sni_call *call)
 {
-    finish(call, SENNIT_KIND_CANCELLED, withdraw(call),
-           sennit_kind_text(SENNIT_KIND_CANCELLED));
+    sni_link alone;
+
+    sni_link_remove(&call->sibling);
+    sni_link_init(&alone);
+    sni_list_push(&alone, &call->sibling);
+    sni_calls_cancel(&alone);
 }
 
 sennit_err
@@ -194,23 +213,6 @@ sennit_call_cancel(sennit_bus *bus, sennit_call name)
     cancel(call);
     sni_bus_settle(bus);
     return SENNIT_OK;
-}
-
-void
-sni_calls_cancel_children(sennit_bus *bus, sni_inbound *inbound)
-{
-    uint32_t left = inbound->children;
-    bool end = false;
-
-    for (size_t i = 0; left > 0 && !end; i++) {
-        sni_call *call = sni_slots_at(&bus->calls, i, &end);
-
-        if (call == NULL || call->parent != inbound->slot.id)
-            continue;
-        left--;
-        if (!call->finished)
-            cancel(call);
-    }
 }
 
 void
@@ -335,6 +337,7 @@ call_new(sennit_bus *bus, sennit_str address, sni_call **out)
         return err;
     call->bus = bus;
     sni_link_init(&call->link);
+    sni_link_init(&call->sibling);
     call->address = call->address_short;
     if (address.size >= sizeof call->address_short) {
         call->address = sni_acquire(bus->alloc, address.size + 1);
@@ -345,10 +348,8 @@ call_new(sennit_bus *bus, sennit_str address, sni_call **out)
     }
     memcpy(call->address, address.data, address.size);
     call->address[address.size] = '\0';
-    if (parent != NULL) {
-        call->parent = parent->slot.id;
-        parent->children++;
-    }
+    if (parent != NULL)
+        sni_list_push(&parent->children, &call->sibling);
     *out = call;
     return SENNIT_OK;
 }

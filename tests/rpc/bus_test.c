@@ -944,6 +944,56 @@ a_handler_may_close_its_bus(void **state)
     assert_false(out.ok);
 }
 
+typedef struct descent {
+    unsigned depth;
+    unsigned outcomes;
+} descent;
+
+static void
+count_outcome(sennit_bytes body, const sennit_error *error, void *arg)
+{
+    (void)body;
+    assert_int_equal(error->kind, SENNIT_KIND_CANCELLED);
+    ((descent *)arg)->outcomes++;
+}
+
+/* Keeps its reply and asks itself again. */
+static void
+ask_oneself(sennit_ctx *ctx, sennit_bytes body, void *arg)
+{
+    descent *down = arg;
+    sennit_call_opts opts = { .timeout_ms = SENNIT_TIMEOUT_NONE };
+
+    assert_int_equal(sennit_reply_keep(sennit_ctx_reply(ctx)), SENNIT_OK);
+    if (++down->depth < 100000)
+        assert_int_equal(sennit_bus_request(sennit_ctx_bus(ctx), "self", body, &opts,
+                                            NULL, count_outcome, down),
+                         SENNIT_OK);
+}
+
+static void
+R8_a_cancel_reaches_the_end_of_a_long_chain(void **state)
+{
+    place *here = *state;
+    descent down = { 0, 0 };
+    sennit_consumer *consumer;
+    outcome out;
+    sennit_call call;
+
+    assert_int_equal(
+        sennit_bus_consume(here->bus, "self", NULL, &consumer, ask_oneself, &down),
+        SENNIT_OK);
+    call = rig_request(here->bus, "self", "x", SENNIT_TIMEOUT_NONE, &out);
+    while (down.depth < 100000)
+        (void)sennit_loop_turn(here->loop, 100);
+    assert_int_equal(sennit_call_cancel(here->bus, call), SENNIT_OK);
+    rig_wait(here->loop, &out);
+    while (down.outcomes < 99999)
+        (void)sennit_loop_turn(here->loop, 100);
+    assert_failed(&out, SENNIT_KIND_CANCELLED, SENNIT_RAN_YES);
+    assert_int_equal(rig_stats(here->bus).replies_pending, 0);
+}
+
 static void
 send_again(sennit_ctx *ctx, sennit_bytes body, void *arg)
 {
@@ -1063,6 +1113,7 @@ static const struct CMUnitTest tests[] = {
     PLACE_TEST(a_callback_may_start_the_next_request),
     PLACE_TEST(R5_a_nested_call_has_what_is_left_of_its_handlers_budget),
     PLACE_TEST(R8_cancelling_a_request_cancels_the_calls_made_for_it),
+    PLACE_TEST(R8_a_cancel_reaches_the_end_of_a_long_chain),
     PLACE_TEST(B1_a_full_mailbox_refuses_and_the_next_consumer_is_tried),
     PLACE_TEST(B1_a_mailbox_is_also_limited_in_bytes),
     PLACE_TEST(B6_what_an_event_could_not_be_given_to_is_a_dead_letter),
