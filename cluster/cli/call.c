@@ -288,7 +288,7 @@ run_call(call_run *run)
 
 /* ---- The command line --------------------------------------------------- */
 
-enum { OPTION_SCHEMA = 256, OPTION_TIMEOUT, OPTION_ONEWAY, OPTION_HELP };
+enum { OPTION_SCHEMA = 256, OPTION_TIMEOUT, OPTION_ONEWAY };
 
 static bool
 take_option(call_args *args, int option, const char *value)
@@ -322,7 +322,7 @@ parse(call_args *args, int argc, char **argv, const char *help, int *exit_code)
         { "schema", required_argument, NULL, OPTION_SCHEMA },
         { "timeout", required_argument, NULL, OPTION_TIMEOUT },
         { "oneway", no_argument, NULL, OPTION_ONEWAY },
-        { "help", no_argument, NULL, OPTION_HELP },
+        { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
     int option;
@@ -331,8 +331,8 @@ parse(call_args *args, int argc, char **argv, const char *help, int *exit_code)
     *exit_code = CLI_USAGE;
     opterr = 0;
     optind = 0;
-    while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-        if (option == OPTION_HELP) {
+    while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+        if (option == 'h') {
             fputs(help, stdout);
             *exit_code = CLI_OK;
             return false;

@@ -31,7 +31,6 @@ typedef enum cat_option {
     OPTION_OPTION,
     OPTION_ENDPOINT_FILE,
     OPTION_VERBOSE,
-    OPTION_HELP,
 } cat_option;
 
 static const struct option options[] = {
@@ -51,7 +50,7 @@ static const struct option options[] = {
     { "option", required_argument, NULL, OPTION_OPTION },
     { "endpoint-file", required_argument, NULL, OPTION_ENDPOINT_FILE },
     { "verbose", no_argument, NULL, OPTION_VERBOSE },
-    { "help", no_argument, NULL, OPTION_HELP },
+    { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
 };
 
@@ -425,8 +424,8 @@ cat_args_parse(cat_args *args, int argc, char **argv, const char *help, int *exi
     *exit_code = CLI_USAGE;
     opterr = 0;
     optind = 0;
-    while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-        if (option == OPTION_HELP) {
+    while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+        if (option == 'h') {
             print_help(help);
             *exit_code = CLI_OK;
             return false;

@@ -66,8 +66,11 @@ def helps(bench):
     assert version.startswith("sennit ") and version.count(".") == 2, version
     overview, _ = run(bench, "--help")
     assert "  cat " in overview, overview
+    equal(run(bench, "-h")[0], overview, "-h")
     page, _ = run(bench, "cat", "--help")
     equal(run(bench, "help", "cat")[0], page, "help cat")
+    equal(run(bench, "cat", "sub", "-h")[0], page, "cat sub -h")
+    equal(run(bench, "call", "-h"), run(bench, "help", "call"), "call -h")
     for option in ("--bind", "--send-json", "--endpoint-file", "recv_message_max_parts"):
         assert option in page, f"{option} is not in the help"
 
