@@ -38,7 +38,7 @@ next_delay(sni_dialer *dialer)
     sni_io *io = dialer->sock->loop->io;
     uint64_t cap = (uint64_t)opts->reconnect_min_ms << dialer->failures;
 
-    if (opts->reconnect_max_ms > 0 && cap > (uint64_t)opts->reconnect_max_ms)
+    if (cap > (uint64_t)opts->reconnect_max_ms)
         cap = (uint64_t)opts->reconnect_max_ms;
     cap *= 1000000u;
     return cap / 2 + io->ops->random(io) % (cap / 2 + 1);

@@ -132,7 +132,7 @@ opts_valid(const sennit_sock_opts *opts)
         return false;
     if (opts->send_timeout_ms < -1 || opts->recv_timeout_ms < -1 || opts->linger_ms < -1)
         return false;
-    if (opts->reconnect_min_ms < 1 || opts->reconnect_max_ms < 0 ||
+    if (opts->reconnect_min_ms < 1 || opts->reconnect_max_ms < opts->reconnect_min_ms ||
         opts->connect_timeout_ms < 0 || opts->handshake_timeout_ms < 0)
         return false;
     return opts->identity_size == 0 || opts->identity[0] != 0;

@@ -129,9 +129,10 @@ SENNIT_API sennit_err sennit_msg_init_copy(sennit_msg *msg, const void *data,
 
 /* Makes `msg` a frame over the caller's memory, without a copy.
  * Takes:  `data` until `release(data, arg)` is called: once, when the last
- *         reference is gone, on whatever thread drops it. NULL `release` means
- *         the memory outlives the program's messages (constant data).
- * Errors: ENOMEM (msg is then empty and `release` is not called). */
+ *         reference is gone, on whatever thread drops it, perhaps deep inside
+ *         another call: it must not call the library (sennit_loop_post() excepted). NULL
+ * `release` means the memory outlives the program's messages (constant data). Errors:
+ * ENOMEM (msg is then empty and `release` is not called). */
 SENNIT_API sennit_err sennit_msg_init_user(sennit_msg *msg, void *data, size_t size,
                                            void (*release)(void *data, void *arg),
                                            void *arg) SENNIT_MUST_CHECK;
@@ -216,8 +217,9 @@ SENNIT_API sennit_err sennit_loop_run(sennit_loop *loop);
 SENNIT_API void sennit_loop_stop(sennit_loop *loop);
 
 /* For other event loops: a descriptor that is readable (level-triggered) when
- * the loop has input, and the milliseconds until its next timer (-1: none).
- * When either fires call sennit_loop_turn(loop, 0). */
+ * the kernel has input for the loop (messages that are here already are told by
+ * sennit_sock_ready(): receive until EAGAIN), and the milliseconds until its next timer
+ * (-1: none). When either fires call sennit_loop_turn(loop, 0). */
 SENNIT_API int sennit_loop_fd(const sennit_loop *loop);
 SENNIT_API int sennit_loop_timeout_ms(sennit_loop *loop);
 
@@ -276,7 +278,7 @@ typedef struct sennit_sock_opts {
     int recv_timeout_ms;    /* -1: for ever, 0: as SENNIT_DONTWAIT */
     int linger_ms;          /* how long close lets queued messages leave; -1: for ever */
     int reconnect_min_ms;   /* first delay before connecting again, 1 .. */
-    int reconnect_max_ms;   /* delays double up to this, each with jitter */
+    int reconnect_max_ms;   /* delays double up to this (>= min), each with jitter */
     int connect_timeout_ms; /* 0: the operating system's own */
     int handshake_timeout_ms;        /* from connection to READY; 0: none */
     int backlog;                     /* listen(2) */
@@ -329,7 +331,9 @@ SENNIT_API sennit_err sennit_sock_bind(sennit_sock *sock,
 /* Connects to `endpoint` now and again after every loss, with doubling, jittered
  * delays. Returns at once: messages queue meanwhile. A second connect of a REQ,
  * DEALER, PUB or SUB to the same string does nothing (as libzmq).
- * Errors: EINVAL, ENOTSUP, ENAMETOOLONG, ENOMEM. */
+ * Errors: EINVAL, ENOTSUP, ENAMETOOLONG, ENOMEM, ECLOSED, ETHREAD; inproc also
+ *         EPROTO (socket types do not go together) and EEXIST (a PAIR that has a
+ *         peer, an identity that is taken). */
 SENNIT_API sennit_err sennit_sock_connect(sennit_sock *sock,
                                           const char *endpoint) SENNIT_MUST_CHECK;
 
@@ -363,7 +367,9 @@ enum {
  *         SENNIT_DONTWAIT. PUB never blocks; a ROUTER only if router_mandatory.
  * Errors: EAGAIN (would block, or the time is up), ESTATE (REQ/REP out of turn),
  *         ENOTSUP (SUB, PULL), EHOSTUNREACH (ROUTER with router_mandatory: no
- *         such identity), EINTR, ENOMEM (the same frame may be sent again).
+ *         such identity), EINTR, ENOMEM (the same frame may be sent again), ECLOSED
+ *         (a callback closed the socket meanwhile), ESTATE also when blocking calls
+ *         nest too deeply, ETHREAD.
  * When the peer that got a message's first frames goes away, the remaining
  * frames are swallowed up to the last one and the message counts as dropped:
  * a receiver sees all frames of a message or none. */
@@ -376,13 +382,14 @@ SENNIT_API sennit_err sennit_sock_send(sennit_sock *sock, sennit_msg *msg,
  * Errors: EAGAIN (nothing there, or the time is up), ESTATE (REQ/REP out of
  *         turn), ENOTSUP (PUB, PUSH), EINTR, ENOMEM, ECONNRESET (REQ: the
  *         connection that carried the request is gone; whether it was handled is
- *         not known; another may be sent). */
+ *         not known; another may be sent), ECLOSED, ETHREAD as for send. */
 SENNIT_API sennit_err sennit_sock_recv(sennit_sock *sock, sennit_msg *msg,
                                        unsigned flags) SENNIT_MUST_CHECK;
 
-/* The same for one whole single-frame message held in plain memory. send_bytes
- * copies; recv_bytes writes at most `size` bytes and tells the frame's full size
- * in `*size_out` (more than `size`: it was cut). */
+/* The same for one frame held in plain memory. send_bytes copies; recv_bytes (which
+ * does not tell whether more frames follow: for single-frame messages) writes at most
+ * `size` bytes and tells the frame's full size in `*size_out` (more than `size`: it was
+ * cut). */
 SENNIT_API sennit_err sennit_sock_send_bytes(sennit_sock *sock, const void *data,
                                              size_t size,
                                              unsigned flags) SENNIT_MUST_CHECK;
