@@ -93,8 +93,11 @@ sni_sock_call(sennit_sock *sock)
     if (sock->on_ready == NULL || sock->closed || sock->in_call)
         return;
     ready = sennit_sock_ready(sock) & sock->interest;
-    if (ready == 0)
+    if (ready == 0) {
+        if (sni_pattern_pending(&sock->pattern))
+            sni_sock_touch(sock);
         return;
+    }
     /* A callback that waits on its own socket is not called again inside itself. */
     sock->in_call = true;
     sock->on_ready(sock, ready, sock->on_ready_arg);
@@ -425,7 +428,8 @@ wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
     else if (*until != SENNIT_NEVER && sni_loop_now(loop) >= *until)
         return SENNIT_EAGAIN;
     sock->calls++;
-    err = sni_loop_turn(loop, *until);
+    /* A bounded look at much that was filtered out: the rest is looked at next. */
+    err = sni_loop_turn(loop, sni_pattern_pending(&sock->pattern) ? 0 : *until);
     sock->calls--;
     if (!sock->closed)
         return err;

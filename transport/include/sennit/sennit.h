@@ -273,7 +273,9 @@ SENNIT_API sennit_err sennit_sock_type_parse(const char *name, sennit_sock_type 
 
 typedef struct sennit_sock_opts {
     int send_hwm_msgs;      /* per peer, whole messages queued; 0: no limit */
-    int recv_hwm_msgs;      /* per peer, whole messages not yet received; 0: no limit */
+    int recv_hwm_msgs;      /* per peer, most messages taken from the kernel and not yet
+                               received (large ones stop sooner, at a window of 128
+                               KiB); 0: no limit in messages */
     int send_timeout_ms;    /* -1: for ever, 0: as SENNIT_DONTWAIT */
     int recv_timeout_ms;    /* -1: for ever, 0: as SENNIT_DONTWAIT */
     int linger_ms;          /* how long close lets queued messages leave; -1: for ever */
