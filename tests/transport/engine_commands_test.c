@@ -155,7 +155,7 @@ a_command_behind_the_last_message_does_not_keep_its_window(void **state)
     assert_int_equal(sni_engine_unread(rig.engine), 1);
     assert_true(sni_engine_next(rig.engine, &event));
     assert_int_equal(event.kind, SNI_ENGINE_MESSAGE);
-    sennit_msg_fini((sennit_msg *)(void *)&event.msg);
+    sennit_msg_fini(sni_msg_public(&event.msg));
     assert_false(holds_a_window(&rig));
     free(w.data);
     close_rig(&rig, &alloc);

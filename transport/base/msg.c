@@ -117,9 +117,7 @@ sennit_msg_data(sennit_msg *msg)
 size_t
 sennit_msg_size(const sennit_msg *msg)
 {
-    const sni_msg *m = sni_msg_of_const(msg);
-
-    return m->small_size == SNI_MSG_VIEW ? m->u.view.size : m->small_size;
+    return sni_msg_size_of(sni_msg_of_const(msg));
 }
 
 sennit_bytes

@@ -39,6 +39,19 @@ sni_msg_of_const(const sennit_msg *msg)
     return (const sni_msg *)(const void *)msg;
 }
 
+static inline sennit_msg *
+sni_msg_public(sni_msg *msg)
+{
+    return (sennit_msg *)(void *)msg;
+}
+
+/* Octets of the body. */
+static inline size_t
+sni_msg_size_of(const sni_msg *msg)
+{
+    return msg->small_size == SNI_MSG_VIEW ? msg->u.view.size : msg->small_size;
+}
+
 /* Fills an EMPTY msg with `size` bytes at `data`, which lie in `home`: small
  * bodies are copied in, larger ones take a reference. Cannot fail. */
 static inline void

@@ -4,16 +4,14 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 
+/* `position` is below the capacity: compared, because this is done twice for each
+ * frame and a division costs more than the rest. */
 static sni_msg *
 slot(sni_msgq *queue, size_t position)
 {
-    return &queue->ring[(queue->first + position) % queue->capacity];
-}
+    size_t i = queue->first + position;
 
-static size_t
-body_size(const sni_msg *msg)
-{
-    return msg->small_size == SNI_MSG_VIEW ? msg->u.view.size : msg->small_size;
+    return &queue->ring[i < queue->capacity ? i : i - queue->capacity];
 }
 
 void
@@ -59,12 +57,12 @@ sni_msgq_push(sni_msgq *queue, sni_msg *msg, bool more)
     *to = *msg;
     to->more = more;
     queue->count++;
-    queue->bytes += body_size(to);
+    queue->bytes += sni_msg_size_of(to);
     if (!more) {
         queue->readable = queue->count;
         queue->msgs++;
     }
-    sennit_msg_init((sennit_msg *)(void *)msg);
+    sennit_msg_init(sni_msg_public(msg));
     SNI_ASSERT(queue->readable <= queue->count);
     return SENNIT_OK;
 }
@@ -81,10 +79,10 @@ sni_msgq_pop(sni_msgq *queue, sni_msg *msg)
     if (queue->readable == 0)
         return false;
     *msg = *slot(queue, 0);
-    queue->first = (queue->first + 1) % queue->capacity;
+    queue->first = queue->first + 1 < queue->capacity ? queue->first + 1 : 0;
     queue->count--;
     queue->readable--;
-    queue->bytes -= body_size(msg);
+    queue->bytes -= sni_msg_size_of(msg);
     if (!msg->more)
         queue->msgs--;
     return true;
@@ -96,7 +94,7 @@ sni_msgq_rollback(sni_msgq *queue)
     while (queue->count > queue->readable) {
         sni_msg *last = slot(queue, queue->count - 1);
 
-        queue->bytes -= body_size(last);
+        queue->bytes -= sni_msg_size_of(last);
         sni_block_unref(sni_msg_block(last));
         queue->count--;
     }

@@ -44,7 +44,7 @@ sni_chunk_encode(sni_chunk *chunk, const sni_chunk_pools *pools, const sni_msg *
                  bool more, sni_encoded *out)
 {
     bool view = msg->small_size == SNI_MSG_VIEW;
-    size_t size = view ? msg->u.view.size : msg->small_size;
+    size_t size = sni_msg_size_of(msg);
     bool copy = size < SNI_COPY_MAX_BYTES;
     uint8_t *at;
 

@@ -244,6 +244,12 @@ sni_balance_next(sni_pattern *pattern)
     return first == NULL ? NULL : SNI_OWNER_OF(first, sni_peer, out);
 }
 
+bool
+sni_balance_can_send(sni_pattern *pattern)
+{
+    return sni_balance_next(pattern) != NULL;
+}
+
 sennit_err
 sni_balance_push(sni_pattern *pattern, sni_msg *msg, bool more)
 {
@@ -294,6 +300,14 @@ sni_fair_pull(sni_pattern *pattern, sni_msg *msg, sni_peer **from)
         sni_list_push(&pattern->readable, &peer->in);
     }
     return SENNIT_OK;
+}
+
+sennit_err
+sni_fair_fetch(sni_pattern *pattern, sni_msg *msg)
+{
+    sni_peer *from;
+
+    return sni_fair_pull(pattern, msg, &from);
 }
 
 sennit_err

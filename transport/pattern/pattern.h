@@ -191,9 +191,15 @@ sennit_err sni_balance_push(sni_pattern *pattern, sni_msg *msg, bool more);
 /* Who would get the next message, or NULL. */
 sni_peer *sni_balance_next(sni_pattern *pattern);
 
+/* Whether there is one: can_send of those who balance. */
+bool sni_balance_can_send(sni_pattern *pattern);
+
 /* Pulls the next frame, message by message from each peer in turn; `*from` is who
  * sent it. Errors: EAGAIN, ENOMEM. */
 sennit_err sni_fair_pull(sni_pattern *pattern, sni_msg *msg, sni_peer **from);
+
+/* The same for those who do not care: fetch of those who add and remove nothing. */
+sennit_err sni_fair_fetch(sni_pattern *pattern, sni_msg *msg);
 
 /* Throws away the rest of the message being read. Errors: ENOMEM, EAGAIN (the bound
  * of this fetch); what is left is thrown away before the next fetch. */
@@ -209,17 +215,5 @@ sennit_err sni_fetch_spend(sni_pattern *pattern);
 
 /* Takes the rest of a message that goes nowhere. */
 void sni_swallow(sni_pattern *pattern, sni_msg *msg, bool more);
-
-static inline size_t
-sni_msg_size_of(const sni_msg *msg)
-{
-    return msg->small_size == SNI_MSG_VIEW ? msg->u.view.size : msg->small_size;
-}
-
-static inline sennit_msg *
-sni_msg_public(sni_msg *msg)
-{
-    return (sennit_msg *)(void *)msg;
-}
 
 #endif /* SENNIT_PATTERN_PATTERN_H */

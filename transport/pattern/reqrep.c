@@ -94,7 +94,7 @@ req_fetch(sni_pattern *pattern, sni_msg *msg)
     if (!pattern->replying)
         return SENNIT_ESTATE;
     if (pattern->reading != NULL)
-        return sni_fair_pull(pattern, msg, &from);
+        return sni_fair_fetch(pattern, msg);
     for (;;) {
         err = sni_fair_pull(pattern, msg, &from);
         if (err == SENNIT_EAGAIN && pattern->lost) {
@@ -105,7 +105,7 @@ req_fetch(sni_pattern *pattern, sni_msg *msg)
         if (err)
             return err;
         if (from == pattern->partner && msg->more && sni_msg_size_of(msg) == 0)
-            return sni_fair_pull(pattern, msg, &from);
+            return sni_fair_fetch(pattern, msg);
         if (from == pattern->partner)
             pattern->stats->dropped_malformed_msgs++;
         else
@@ -226,7 +226,6 @@ read_envelope(sni_pattern *pattern, sni_msg *msg)
 static sennit_err
 rep_fetch(sni_pattern *pattern, sni_msg *msg)
 {
-    sni_peer *from;
     sennit_err err;
 
     if (pattern->replying)
@@ -238,7 +237,7 @@ rep_fetch(sni_pattern *pattern, sni_msg *msg)
         if (err)
             return err;
     }
-    return sni_fair_pull(pattern, msg, &from);
+    return sni_fair_fetch(pattern, msg);
 }
 
 static void

@@ -90,7 +90,7 @@ router_send(sni_pattern *pattern, sni_msg *msg, bool more)
 static bool
 router_can_send(sni_pattern *pattern)
 {
-    return !pattern->mandatory || sni_balance_next(pattern) != NULL;
+    return !pattern->mandatory || sni_balance_can_send(pattern);
 }
 
 static sennit_err
@@ -107,7 +107,7 @@ router_fetch(sni_pattern *pattern, sni_msg *msg)
         return SENNIT_OK;
     }
     if (!first)
-        return sni_fair_pull(pattern, msg, &from);
+        return sni_fair_fetch(pattern, msg);
     err = sni_fair_pull(pattern, &pattern->body, &from);
     if (err)
         return err;
