@@ -164,12 +164,11 @@ struct sni_conn {
 
     sni_node *node; /* set while UP */
     sni_link in_node;
-    char *announced; /* what the peer consumes: texts, each with a NUL */
-    size_t announced_size;
-    size_t announced_capacity;
-    size_t announced_count;
-    bool attached; /* those are in the routes */
-    bool draining; /* it said GOAWAY */
+    sni_link announced;     /* what the peer consumes, see peer.c */
+    sni_trie announced_key; /* the same by address */
+    size_t announced_count; /* repeated ones included */
+    bool attached;          /* those are in the routes */
+    bool draining;          /* it said GOAWAY */
     uint64_t ping_sent;
     uint64_t pong_seen;
 
@@ -416,6 +415,9 @@ void sni_peer_lost(sni_conn *conn, sennit_kind kind, const char *reason);
 
 /* Tells every node that we consume `key` once more (`added`) or once less. */
 void sni_peers_announce(sennit_bus *bus, sennit_str key, bool added);
+
+/* Forgets what the peer consumes; it is in no route any more. */
+void sni_peer_forget_announced(sni_conn *conn);
 
 /* What the peer broke, told to it and to the application; dooms the connection. */
 void sni_peer_protocol(sni_conn *conn, const char *reason);

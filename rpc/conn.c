@@ -34,6 +34,8 @@ sni_conn_new(sennit_bus *bus, sni_linked *linked, uint32_t number, sni_conn **ou
     sni_link_init(&conn->dirty);
     sni_link_init(&conn->doomed);
     sni_link_init(&conn->in_node);
+    sni_link_init(&conn->announced);
+    sni_trie_init(&conn->announced_key, bus->alloc);
     sni_link_init(&conn->calls);
     sni_link_init(&conn->inbounds);
     sni_list_push(&bus->conns, &conn->link);
@@ -53,7 +55,8 @@ sni_conn_free(sni_conn *conn)
     sni_link_remove(&conn->doomed);
     sennit_buf_fini(&conn->out);
     sennit_msg_fini(&conn->identity);
-    sni_release(conn->bus->alloc, conn->announced);
+    sni_peer_forget_announced(conn);
+    sni_trie_fini(&conn->announced_key);
     sni_release(conn->bus->alloc, conn);
 }
 

@@ -56,7 +56,11 @@
 #define SNI_MAIL_COPY_MAX_BYTES 4096u
 
 /* Consumed addresses a peer may announce. One more is a protocol error. */
-#define SNI_PEER_ADDRESSES_MAX (256u * 1024u)
+#define SNI_PEER_ADDRESSES_MAX (64u * 1024u)
+
+/* Turns a node has at one address however many of its consumers are there. More are
+ * counted, so that the last one to go is noticed. */
+#define SNI_PEER_SHARES_MAX 256u
 
 /* Elements of a record's header. More is a protocol error. */
 #define SNI_HEADER_ELEMENTS_MAX 32u

@@ -175,59 +175,140 @@ sni_peers_announce(sennit_bus *bus, sennit_str key, bool added)
 
 /* ---- What a peer consumes --------------------------------------------- */
 
-/* The text at `at`; steps to the next. */
-static sennit_str
-next_announced(const sni_conn *conn, size_t *at)
-{
-    sennit_str text = sennit_str_of(conn->announced + *at);
+/* One address a peer consumes. Found by its text and known to the routes as often as
+ * it has shares, so that whatever a peer announces, each address costs its length. */
+typedef struct announced {
+    sni_link link; /* in its connection's list */
+    uint32_t count;
+    size_t size;
+    char text[];
+} announced;
 
-    *at += text.size + 1;
-    return text;
+static sennit_str
+text_at(const announced *entry)
+{
+    return (sennit_str){ entry->text, entry->size };
+}
+
+static sennit_bytes
+key_of(sennit_str text)
+{
+    return (sennit_bytes){ (const uint8_t *)text.data, text.size };
+}
+
+static uint32_t
+shares_of(const announced *entry)
+{
+    return entry->count < SNI_PEER_SHARES_MAX ? entry->count : SNI_PEER_SHARES_MAX;
 }
 
 static void
-detach(sni_conn *conn, size_t until)
+drop_shares(sni_conn *conn, const announced *entry, uint32_t shares)
 {
-    for (size_t at = 0; at < until;)
-        (void)sni_routes_remove(conn->bus->routes, next_announced(conn, &at), false,
-                                conn);
+    for (; shares > 0; shares--)
+        (void)sni_routes_remove(conn->bus->routes, text_at(entry), false, conn);
+}
+
+static sennit_err
+add_share(sni_conn *conn, const announced *entry)
+{
+    return sni_routes_add(conn->bus->routes, text_at(entry), false, conn,
+                          sni_bus_random(conn->bus));
+}
+
+/* Adds all shares of an entry, or none. */
+static sennit_err
+add_shares(sni_conn *conn, const announced *entry)
+{
+    for (uint32_t added = 0; added < shares_of(entry); added++) {
+        if (add_share(conn, entry)) {
+            drop_shares(conn, entry, added);
+            return SENNIT_ENOMEM;
+        }
+    }
+    return SENNIT_OK;
+}
+
+/* Takes what is in front of `end` out of the routes. */
+static void
+detach(sni_conn *conn, const sni_link *end)
+{
+    for (sni_link *at = conn->announced.next; at != end; at = at->next) {
+        const announced *entry = SNI_OWNER_OF(at, announced, link);
+
+        drop_shares(conn, entry, shares_of(entry));
+    }
     conn->attached = false;
 }
 
 static sennit_err
 attach(sni_conn *conn)
 {
-    for (size_t at = 0; at < conn->announced_size;) {
-        size_t here = at;
-        sennit_err err = sni_routes_add(conn->bus->routes, next_announced(conn, &at),
-                                        false, conn, sni_bus_random(conn->bus));
-
-        if (err) {
-            detach(conn, here);
-            return err;
+    for (sni_link *at = conn->announced.next; at != &conn->announced; at = at->next) {
+        if (add_shares(conn, SNI_OWNER_OF(at, announced, link))) {
+            detach(conn, at);
+            return SENNIT_ENOMEM;
         }
     }
     conn->attached = true;
     return SENNIT_OK;
 }
 
+static void
+announced_free(sni_conn *conn, announced *entry)
+{
+    uint32_t left;
+
+    (void)sni_trie_remove(&conn->announced_key, key_of(text_at(entry)), entry, true,
+                          &left);
+    sni_link_remove(&entry->link);
+    sni_release(conn->bus->alloc, entry);
+}
+
+void
+sni_peer_forget_announced(sni_conn *conn)
+{
+    sni_link *first;
+
+    while ((first = sni_list_first(&conn->announced)) != NULL)
+        announced_free(conn, SNI_OWNER_OF(first, announced, link));
+    conn->announced_count = 0;
+}
+
+static announced *
+announced_new(sni_conn *conn, sennit_str text)
+{
+    announced *entry = sni_acquire(conn->bus->alloc, sizeof *entry + text.size);
+    uint32_t count;
+
+    if (entry == NULL)
+        return NULL;
+    entry->count = 0;
+    entry->size = text.size;
+    memcpy(entry->text, text.data, text.size);
+    if (sni_trie_add(&conn->announced_key, key_of(text), entry, &count)) {
+        sni_release(conn->bus->alloc, entry);
+        return NULL;
+    }
+    sni_list_push(&conn->announced, &entry->link);
+    return entry;
+}
+
 static sennit_err
 announced_add(sni_conn *conn, sennit_str text)
 {
-    sennit_err err;
+    announced *entry = sni_trie_find(&conn->announced_key, key_of(text));
 
-    if (!sni_grow(conn->bus->alloc, &conn->announced, &conn->announced_capacity,
-                  conn->announced_size + text.size + 1, 1))
+    if (entry == NULL)
+        entry = announced_new(conn, text);
+    if (entry == NULL)
         return SENNIT_ENOMEM;
-    if (conn->attached) {
-        err = sni_routes_add(conn->bus->routes, text, false, conn,
-                             sni_bus_random(conn->bus));
-        if (err)
-            return err;
+    if (conn->attached && entry->count < SNI_PEER_SHARES_MAX && add_share(conn, entry)) {
+        if (entry->count == 0)
+            announced_free(conn, entry);
+        return SENNIT_ENOMEM;
     }
-    memcpy(conn->announced + conn->announced_size, text.data, text.size);
-    conn->announced[conn->announced_size + text.size] = '\0';
-    conn->announced_size += text.size + 1;
+    entry->count++;
     conn->announced_count++;
     return SENNIT_OK;
 }
@@ -235,18 +316,16 @@ announced_add(sni_conn *conn, sennit_str text)
 static void
 announced_remove(sni_conn *conn, sennit_str text)
 {
-    for (size_t at = 0; at < conn->announced_size;) {
-        size_t here = at;
+    announced *entry = sni_trie_find(&conn->announced_key, key_of(text));
 
-        if (!sennit_str_equal(next_announced(conn, &at), text))
-            continue;
-        memmove(conn->announced + here, conn->announced + at, conn->announced_size - at);
-        conn->announced_size -= at - here;
-        conn->announced_count--;
-        if (conn->attached)
-            (void)sni_routes_remove(conn->bus->routes, text, false, conn);
+    if (entry == NULL)
         return;
-    }
+    conn->announced_count--;
+    entry->count--;
+    if (conn->attached && entry->count < SNI_PEER_SHARES_MAX)
+        drop_shares(conn, entry, 1);
+    if (entry->count == 0)
+        announced_free(conn, entry);
 }
 
 /* Adds every text of a checked array. */
@@ -332,7 +411,7 @@ node_choose(sni_node *node)
     if (best == node->via)
         return;
     if (node->via != NULL)
-        detach(node->via, node->via->announced_size);
+        detach(node->via, &node->via->announced);
     node->via = best;
     if (best != NULL && attach(best) != SENNIT_OK) {
         node->via = NULL;
@@ -368,7 +447,7 @@ node_leave(sni_conn *conn)
     sni_node *node = conn->node;
 
     if (conn->attached)
-        detach(conn, conn->announced_size);
+        detach(conn, &conn->announced);
     if (node == NULL)
         return;
     conn->node = NULL;
@@ -473,8 +552,7 @@ forget_peer(sni_conn *conn)
     end_business(conn, SENNIT_KIND_PEER_LOST, "the peer began anew");
     node_down(conn, "the peer began anew");
     conn->draining = false;
-    conn->announced_size = 0;
-    conn->announced_count = 0;
+    sni_peer_forget_announced(conn);
 }
 
 /* Ends what is left of an earlier life of this node. */

@@ -74,17 +74,6 @@ sni_routes_free(sni_routes *routes)
     sni_release(routes->alloc, routes);
 }
 
-static void
-forget(sni_route **list, size_t *count, const sni_route *route)
-{
-    for (size_t i = 0; i < *count; i++) {
-        if (list[i] == route) {
-            list[i] = list[--*count];
-            return;
-        }
-    }
-}
-
 static sennit_err
 route_add(sni_routes *routes, sennit_str key, sni_route **out)
 {
@@ -105,9 +94,12 @@ route_add(sni_routes *routes, sennit_str key, sni_route **out)
     err = sni_trie_add(&routes->by_key, bytes_of(key), route, &entries);
     if (err)
         goto fail_route;
+    route->index = routes->count;
     routes->all[routes->count++] = route;
-    if (is_pattern(route))
+    if (is_pattern(route)) {
+        route->pattern_index = routes->patterns_count;
         routes->patterns[routes->patterns_count++] = route;
+    }
     *out = route;
     return SENNIT_OK;
 
@@ -119,15 +111,22 @@ fail_route:
 static void
 route_drop_if_empty(sni_routes *routes, sni_route *route)
 {
+    sni_route *last;
     uint32_t entries;
 
     if (route->locals.count + route->remotes.count > 0)
         return;
     (void)sni_trie_remove(&routes->by_key, bytes_of(key_of(route)), route, true,
                           &entries);
-    if (is_pattern(route))
-        forget(routes->patterns, &routes->patterns_count, route);
-    forget(routes->all, &routes->count, route);
+    /* The last one takes the place of the one that goes. */
+    if (is_pattern(route)) {
+        last = routes->patterns[--routes->patterns_count];
+        routes->patterns[route->pattern_index] = last;
+        last->pattern_index = route->pattern_index;
+    }
+    last = routes->all[--routes->count];
+    routes->all[route->index] = last;
+    last->index = route->index;
     route_free(routes, route);
 }
 
@@ -152,7 +151,7 @@ sni_routes_add(sni_routes *routes, sennit_str key, bool local, void *target,
         return SENNIT_ENOMEM;
     }
     /* A local entry comes in before all remotes: whose turn it is stays the same. */
-    if (local && route->next > route->locals.count)
+    if (local && route->remotes.count > 0 && route->next >= route->locals.count)
         route->next++;
     targets->all[targets->count++] = target;
     return SENNIT_OK;
@@ -168,18 +167,29 @@ next_after_removal(size_t *next, size_t removed, size_t count)
         *next = 0;
 }
 
+/* Where `target` is, or the count. Found from the back: what came last goes first when
+ * somebody takes back many, and little has to move. */
+static size_t
+find_target(const sni_targets *targets, const void *target)
+{
+    for (size_t at = targets->count; at > 0; at--) {
+        if (targets->all[at - 1] == target)
+            return at - 1;
+    }
+    return targets->count;
+}
+
 bool
 sni_routes_remove(sni_routes *routes, sennit_str key, bool local, void *target)
 {
     sni_route *route = sni_routes_find(routes, key);
     sni_targets *targets;
-    size_t at = 0;
+    size_t at;
 
     if (route == NULL)
         return false;
     targets = local ? &route->locals : &route->remotes;
-    while (at < targets->count && targets->all[at] != target)
-        at++;
+    at = find_target(targets, target);
     if (at == targets->count)
         return false;
     next_after_removal(&route->next, local ? at : route->locals.count + at,

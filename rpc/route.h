@@ -25,6 +25,8 @@ typedef struct sni_route {
     size_t next_local; /* whose turn it is when a peer has chosen this node */
     uint64_t start;    /* a random number: where the first turn begins */
     bool started;
+    size_t index;         /* among all routes */
+    size_t pattern_index; /* among those that are patterns */
     size_t size;
     char address[]; /* the key */
 } sni_route;

@@ -178,6 +178,26 @@ D4_one_removed_mid_cycle_shifts_nobody_twice(void **state)
 }
 
 static void
+D4_one_that_comes_mid_cycle_takes_nobodys_turn(void **state)
+{
+    sni_routes *routes;
+    sni_route *route;
+    bool local;
+
+    (void)state;
+    assert_int_equal(sni_routes_new(&routes, &sni_alloc_default), SENNIT_OK);
+    add(routes, "a", true, 0, 0);
+    add(routes, "a", false, 1, 0);
+    route = sni_routes_find(routes, str("a"));
+    assert_ptr_equal(sni_route_take(route, &local), &things[0]);
+    add(routes, "a", true, 2, 0);
+    assert_ptr_equal(sni_route_take(route, &local), &things[1]);
+    assert_ptr_equal(sni_route_take(route, &local), &things[0]);
+    assert_ptr_equal(sni_route_take(route, &local), &things[2]);
+    sni_routes_free(routes);
+}
+
+static void
 D5_a_node_that_was_chosen_takes_its_own_consumers_in_turn(void **state)
 {
     sni_routes *routes;
@@ -353,6 +373,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(D4_consumers_and_not_nodes_have_equal_shares),
     cmocka_unit_test(D4_addresses_have_cycles_of_their_own),
     cmocka_unit_test(D4_one_removed_mid_cycle_shifts_nobody_twice),
+    cmocka_unit_test(D4_one_that_comes_mid_cycle_takes_nobodys_turn),
     cmocka_unit_test(D5_a_node_that_was_chosen_takes_its_own_consumers_in_turn),
     cmocka_unit_test(a_service_takes_what_begins_with_its_name),
     cmocka_unit_test(D6_an_event_is_heard_by_address_and_by_pattern),

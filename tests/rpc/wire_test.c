@@ -4,6 +4,8 @@
  * anything. */
 #include "sennit_test.h"
 
+#include <stdio.h>
+
 #include "rig.h"
 #include "rng.h"
 #include "rpc/record.h"
@@ -644,6 +646,91 @@ an_unnumbered_frame_of_a_node_is_refused(void **state)
     assert_int_equal(on->echo.runs, 0);
 }
 
+/* A change of what the raw node consumes: `address` so many times more or less. */
+static void
+say_consumers(stage *on, const char *address, size_t added, size_t removed)
+{
+    sni_record change = { .type = SNI_RECORD_SEND,
+                          .address = sennit_str_of("$sennit.consumers") };
+    sennit_buf body;
+
+    sennit_buf_init(&body, NULL);
+    sennit_pack_array(&body, 2);
+    sennit_pack_array(&body, added);
+    for (size_t i = 0; i < added; i++)
+        sennit_pack_str(&body, sennit_str_of(address));
+    sennit_pack_array(&body, removed);
+    for (size_t i = 0; i < removed; i++)
+        sennit_pack_str(&body, sennit_str_of(address));
+    change.body = sennit_buf_bytes(&body);
+    say_record(on, &change);
+    sennit_buf_fini(&body);
+    rig_settle(on->loop);
+}
+
+static bool
+raw_consumes(stage *on, const char *address)
+{
+    sennit_err err = sennit_bus_send(on->bus, address, rig_bytes("x"), NULL);
+
+    assert_true(err == SENNIT_OK || err == SENNIT_ENOENT);
+    return err == SENNIT_OK;
+}
+
+static void
+a_node_consumes_an_address_until_it_has_taken_back_the_last(void **state)
+{
+    enum { MANY = 65536 };
+    stage *on = *state;
+
+    meet(on);
+    say_consumers(on, "many", MANY, 0);
+    assert_true(raw_consumes(on, "many"));
+    say_consumers(on, "many", 0, MANY - 1);
+    assert_true(raw_consumes(on, "many"));
+    say_consumers(on, "many", 0, 1);
+    assert_false(raw_consumes(on, "many"));
+    say_consumers(on, "many", 0, MANY); /* what is not there cannot go */
+    say_consumers(on, "many", 1, 0);
+    assert_true(raw_consumes(on, "many"));
+    assert_int_equal(on->downs, 0);
+}
+
+static void
+a_node_that_announces_all_it_may_is_forgotten_when_it_starts_over(void **state)
+{
+    stage *on = *state;
+    char address[32];
+
+    meet(on);
+    for (int block = 0; block < 64; block++) {
+        sni_record change = { .type = SNI_RECORD_SEND,
+                              .address = sennit_str_of("$sennit.consumers") };
+        sennit_buf body;
+
+        sennit_buf_init(&body, NULL);
+        sennit_pack_array(&body, 2);
+        sennit_pack_array(&body, 1024);
+        for (int i = 0; i < 1024; i++) {
+            (void)snprintf(address, sizeof address, "a.%d", block * 1024 + i);
+            sennit_pack_str(&body, sennit_str_of(address));
+        }
+        sennit_pack_array(&body, 0);
+        change.body = sennit_buf_bytes(&body);
+        say_record(on, &change);
+        sennit_buf_fini(&body);
+        rig_settle(on->loop);
+    }
+    assert_true(raw_consumes(on, "a.65535"));
+    say_hello(on);
+    rig_settle(on->loop);
+    assert_false(raw_consumes(on, "a.65535"));
+    say_consumers(on, "a", 65536, 0);
+    assert_int_equal(on->downs, 1);
+    say_consumers(on, "b", 1, 0);
+    assert_string_equal(on->reason, "a change of consumed addresses is malformed");
+}
+
 static void
 a_protocol_version_in_common_is_needed(void **state)
 {
@@ -1222,6 +1309,8 @@ static const struct CMUnitTest tests[] = {
     STAGE_TEST(T3_a_hello_starts_the_conversation_over),
     STAGE_TEST(a_node_that_breaks_the_rules_is_told_and_dropped),
     STAGE_TEST(an_unnumbered_frame_of_a_node_is_refused),
+    STAGE_TEST(a_node_consumes_an_address_until_it_has_taken_back_the_last),
+    STAGE_TEST(a_node_that_announces_all_it_may_is_forgotten_when_it_starts_over),
     STAGE_TEST(a_protocol_version_in_common_is_needed),
     STAGE_TEST(our_own_node_id_from_elsewhere_is_refused),
     STAGE_TEST(a_node_started_anew_ends_its_earlier_life),
