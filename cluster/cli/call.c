@@ -199,13 +199,30 @@ print_body(const sni_idl_struct *structure, sennit_bytes body, FILE *out)
     return ok;
 }
 
+/* Prints a peer's words, which are UTF-8, on one line and without what a terminal
+ * would obey: C0, DEL and C1 characters are escaped. */
+static void
+print_foreign(const char *text, FILE *out)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        bool c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
+        c += c1;
+        if (c1 || *c < 0x20 || *c == 0x7f)
+            fprintf(out, "\\x%02x", *c);
+        else
+            fputc(*c, out);
+    }
+}
+
 static void
 say_failure(call_run *run, const sennit_error *error)
 {
     const sni_idl_struct *detail = NULL;
 
-    cli_say("call: %s, ran: %s: %s", sennit_kind_name(error->kind),
-            sennit_ran_name(error->ran), error->message);
+    fprintf(stderr, "sennit: call: %s, ran: %s: ", sennit_kind_name(error->kind),
+            sennit_ran_name(error->ran));
+    print_foreign(error->message, stderr);
+    fputc('\n', stderr);
     if (error->code)
         fprintf(stderr, "code %" PRId32 "\n", error->code);
     if (error->detail_id)

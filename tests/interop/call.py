@@ -94,6 +94,12 @@ def failures(bench):
             assert hint in errors, f"'{hint}' is not in '{errors}'"
 
 
+def foreign_words(bench):
+    server = Server(bench)
+    _, errors = call(bench, server.endpoint, "Desk.scold", code=1)
+    assert errors.endswith(": r\u00e4d\\x1b[31m\\x0asennit: \\x9b\\x7f\n"), repr(errors)
+
+
 def nobody_there(bench):
     server = Server(bench)
     server.kill()
@@ -146,6 +152,8 @@ if __name__ == "__main__":
          names_and_stdin),
         ("one-way methods are sent before the program ends", oneway),
         ("a failure says its kind, whether the handler ran, and the declared error", failures),
+        ("what a server says stays on its line and cannot command the terminal",
+         foreign_words),
         ("a node that is not there is NOT_SENT, never ran", nobody_there),
         ("a schema with errors shows them, exit code 1", bad_schema),
         ("a schema is needed", no_schema),

@@ -60,6 +60,16 @@ refuse(sennit_ctx *ctx, const desk_desk_refuse_args *in, desk_desk_refuse_reply 
 }
 
 static void
+scold(sennit_ctx *ctx, desk_desk_scold_reply reply, void *self)
+{
+    (void)ctx;
+    (void)self;
+    must("scold", desk_desk_scold_fail(reply, SENNIT_KIND_RECIPIENT_FAILURE, "%s",
+                                       "r\xc3\xa4"
+                                       "d\x1b[31m\nsennit: \xc2\x9b\x7f"));
+}
+
+static void
 stall(sennit_ctx *ctx, desk_desk_stall_reply reply, void *self)
 {
     (void)ctx;
@@ -115,8 +125,9 @@ serve(sennit_loop *loop)
 int
 main(int argc, char **argv)
 {
-    static const desk_desk_vtable methods = DESK_DESK_VTABLE_INIT(
-        .copy = copy, .refuse = refuse, .stall = stall, .tell = tell, .told = told);
+    static const desk_desk_vtable methods =
+        DESK_DESK_VTABLE_INIT(.copy = copy, .refuse = refuse, .scold = scold,
+                              .stall = stall, .tell = tell, .told = told);
     static notebook notes;
     sennit_loop *loop = NULL;
     sennit_bus *bus = NULL;
