@@ -7,6 +7,13 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 
+/* From this capacity on the entries of a node are found through places that follow
+ * them in their array, twice as many as entries: ten thousand subscribers to one
+ * topic would else compare half of that square. A place holds 1 + the index of the
+ * entry whose owner hashes there or shortly before, or 0. Owners are addresses of
+ * ours, so no peer can choose them to collide. */
+#define PLACES_FROM 64u
+
 typedef struct trie_entry {
     void *owner;
     uint32_t count;
@@ -21,7 +28,7 @@ struct sni_trie_node {
     size_t children_capacity;
     trie_entry *entries;
     size_t entries_count;
-    size_t entries_capacity;
+    size_t entries_capacity; /* a power of two */
 };
 
 void
@@ -202,23 +209,130 @@ reach(sni_trie *trie, sennit_bytes key)
     return node;
 }
 
+/* ---- entries of a node -------------------------------------------------- */
+
+static uint32_t *
+places_of(const sni_trie_node *node)
+{
+    return (uint32_t *)(void *)(node->entries + node->entries_capacity);
+}
+
+static size_t
+places_mask(const sni_trie_node *node)
+{
+    return 2 * node->entries_capacity - 1;
+}
+
+/* Where `owner` would like to be. */
+static size_t
+home_of(const sni_trie_node *node, const void *owner)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)owner * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (size_t)(hash >> 32) & places_mask(node);
+}
+
+/* The place of `owner`, or the free one where it belongs. */
+static size_t
+place_of(const sni_trie_node *node, const void *owner)
+{
+    const uint32_t *places = places_of(node);
+    size_t at = home_of(node, owner);
+
+    while (places[at] != 0 && node->entries[places[at] - 1].owner != owner)
+        at = (at + 1) & places_mask(node);
+    return at;
+}
+
+/* Empties a place, and moves up whoever had to go further because of it. */
+static void
+place_clear(sni_trie_node *node, size_t hole)
+{
+    uint32_t *places = places_of(node);
+    size_t mask = places_mask(node);
+
+    for (size_t at = (hole + 1) & mask; places[at] != 0; at = (at + 1) & mask) {
+        size_t home = home_of(node, node->entries[places[at] - 1].owner);
+
+        if (((at - home) & mask) >= ((at - hole) & mask)) {
+            places[hole] = places[at];
+            hole = at;
+        }
+    }
+    places[hole] = 0;
+}
+
 static trie_entry *
 entry_of(const sni_trie_node *node, const void *owner)
 {
+    if (node->entries_capacity >= PLACES_FROM) {
+        uint32_t place = places_of(node)[place_of(node, owner)];
+
+        return place == 0 ? NULL : &node->entries[place - 1];
+    }
     for (size_t i = 0; i < node->entries_count; i++)
         if (node->entries[i].owner == owner)
             return &node->entries[i];
     return NULL;
 }
 
+static bool
+entries_grow(const sni_trie *trie, sni_trie_node *node)
+{
+    size_t places_size =
+        2 * node->entries_capacity >= PLACES_FROM ? 2 * sizeof(uint32_t) : 0;
+
+    if (node->entries_count < node->entries_capacity)
+        return true;
+    if (!sni_grow_small(trie->alloc, &node->entries, &node->entries_capacity,
+                        node->entries_count + 1, sizeof *node->entries + places_size))
+        return false;
+    if (node->entries_capacity < PLACES_FROM)
+        return true;
+    memset(places_of(node), 0, 2 * node->entries_capacity * sizeof(uint32_t));
+    for (size_t i = 0; i < node->entries_count; i++)
+        places_of(node)[place_of(node, node->entries[i].owner)] = (uint32_t)i + 1;
+    return true;
+}
+
+/* A new owner, with a count of 0; NULL: no memory. */
+static trie_entry *
+entry_add(sni_trie *trie, sni_trie_node *node, void *owner)
+{
+    trie_entry *entry;
+
+    if (!entries_grow(trie, node))
+        return NULL;
+    if (node->entries_capacity >= PLACES_FROM)
+        places_of(node)[place_of(node, owner)] = (uint32_t)node->entries_count + 1;
+    entry = &node->entries[node->entries_count++];
+    *entry = (trie_entry){ owner, 0 };
+    trie->entries++;
+    if (node->entries_count == 1)
+        trie->keys++;
+    return entry;
+}
+
+/* The last entry takes the place of the removed one. */
 static void
 entry_remove(sni_trie *trie, sni_trie_node *node, trie_entry *entry)
 {
-    *entry = node->entries[--node->entries_count];
+    trie_entry *last = &node->entries[node->entries_count - 1];
+
+    if (node->entries_capacity >= PLACES_FROM) {
+        place_clear(node, place_of(node, entry->owner));
+        if (entry != last)
+            places_of(node)[place_of(node, last->owner)] =
+                (uint32_t)(entry - node->entries) + 1;
+    }
+    *entry = *last;
+    node->entries_count--;
     trie->entries--;
     if (node->entries_count == 0)
         trie->keys--;
 }
+
+/* ---- keys --------------------------------------------------------------- */
 
 sennit_err
 sni_trie_add(sni_trie *trie, sennit_bytes key, void *owner, uint32_t *count)
@@ -229,17 +343,11 @@ sni_trie_add(sni_trie *trie, sennit_bytes key, void *owner, uint32_t *count)
     if (node == NULL)
         return SENNIT_ENOMEM;
     entry = entry_of(node, owner);
+    if (entry == NULL)
+        entry = entry_add(trie, node, owner);
     if (entry == NULL) {
-        if (!sni_grow_small(trie->alloc, &node->entries, &node->entries_capacity,
-                            node->entries_count + 1, sizeof *node->entries)) {
-            tidy(trie, node);
-            return SENNIT_ENOMEM;
-        }
-        entry = &node->entries[node->entries_count++];
-        *entry = (trie_entry){ owner, 0 };
-        trie->entries++;
-        if (node->entries_count == 1)
-            trie->keys++;
+        tidy(trie, node);
+        return SENNIT_ENOMEM;
     }
     *count = ++entry->count;
     return SENNIT_OK;
