@@ -129,6 +129,7 @@ typedef enum sni_conn_state {
 } sni_conn_state;
 
 typedef struct sni_sealed sni_sealed;
+typedef struct sni_flight sni_flight;
 
 /* One connection, dialed or accepted. Law: frames_handed <= frames_begun, and a
  * record is known not to have left while its frame's number > frames_handed. */
@@ -151,6 +152,7 @@ struct sni_conn {
     sni_sealed *sealed_first;
     sni_sealed *sealed_last;
     size_t sealed_bytes;
+    sni_flight *flight; /* what its socket holds of it */
     uint64_t frames_begun;
     uint64_t frames_handed;
     uint64_t frame_max; /* the smaller of both sides'; before HELLO the least of all */

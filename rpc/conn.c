@@ -4,18 +4,46 @@
  * and waits in a list, whose length the queue's bound limits. */
 #include "rpc/bus.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "rpc/limits.h"
 
+typedef struct carried carried;
+
 struct sni_sealed {
     sni_sealed *next;
     uint32_t records;
     size_t size;
+    carried *carried; /* NULL: the frame is a copy */
     sennit_msg frame;
 };
+
+/* Bytes of one connection that its socket has and has not let go of. A socket bounds
+ * what it holds for a peer in frames only; with this it is bounded in bytes, whether
+ * it is a DEALER's one peer or one of a ROUTER's many. Outlives the connection while
+ * frames are out; those may be let go of on another thread (inproc). */
+struct sni_flight {
+    const sennit_allocator *alloc;
+    atomic_size_t bytes;
+    atomic_uint refs; /* the connection, and each frame that carries its storage */
+};
+
+/* A frame that carries its storage. */
+struct carried {
+    sni_flight *flight;
+    size_t size;
+    bool handed; /* it is counted in flight */
+};
+
+static void
+flight_unref(sni_flight *flight)
+{
+    if (atomic_fetch_sub(&flight->refs, 1) == 1)
+        sni_release(flight->alloc, flight);
+}
 
 sennit_err
 sni_conn_new(sennit_bus *bus, sni_linked *linked, uint32_t number, sni_conn **out)
@@ -24,6 +52,14 @@ sni_conn_new(sennit_bus *bus, sni_linked *linked, uint32_t number, sni_conn **ou
 
     if (conn == NULL)
         return SENNIT_ENOMEM;
+    conn->flight = sni_acquire_zero(bus->alloc, sizeof *conn->flight);
+    if (conn->flight == NULL) {
+        sni_release(bus->alloc, conn);
+        return SENNIT_ENOMEM;
+    }
+    conn->flight->alloc = bus->alloc;
+    atomic_init(&conn->flight->bytes, 0);
+    atomic_init(&conn->flight->refs, 1);
     conn->bus = bus;
     conn->linked = linked;
     conn->number = number;
@@ -57,6 +93,7 @@ sni_conn_free(sni_conn *conn)
     sennit_msg_fini(&conn->identity);
     sni_peer_forget_announced(conn);
     sni_trie_fini(&conn->announced_key);
+    flight_unref(conn->flight);
     sni_release(conn->bus->alloc, conn);
 }
 
@@ -107,7 +144,37 @@ sni_conn_doom(sni_conn *conn, const char *reason)
 static void
 release_frame(void *data, void *arg)
 {
-    sni_release(arg, data);
+    carried *frame = arg;
+    sni_flight *flight = frame->flight;
+
+    if (frame->handed)
+        atomic_fetch_sub(&flight->bytes, frame->size);
+    sni_release(flight->alloc, data);
+    sni_release(flight->alloc, frame);
+    flight_unref(flight);
+}
+
+/* Makes a message of the frame being gathered that takes its storage along. */
+static sennit_err
+carry(sni_conn *conn, sni_sealed *sealed)
+{
+    const sennit_allocator *alloc = conn->bus->alloc;
+    carried *frame = sni_acquire(alloc, sizeof *frame);
+    sennit_err err;
+
+    if (frame == NULL)
+        return SENNIT_ENOMEM;
+    *frame = (carried){ conn->flight, conn->out.size, false };
+    err = sennit_msg_init_user(&sealed->frame, conn->out.data, conn->out.size,
+                               release_frame, frame);
+    if (err) {
+        sni_release(alloc, frame);
+        return err;
+    }
+    atomic_fetch_add(&conn->flight->refs, 1);
+    sealed->carried = frame;
+    sennit_buf_init(&conn->out, alloc);
+    return SENNIT_OK;
 }
 
 /* Closes the frame being gathered and puts it in the list. Without memory it stays
@@ -116,25 +183,21 @@ static sennit_err
 seal(sni_conn *conn)
 {
     const sennit_allocator *alloc = conn->bus->alloc;
-    sni_sealed *sealed = sni_acquire(alloc, sizeof *sealed);
+    sni_sealed *sealed = sni_acquire_zero(alloc, sizeof *sealed);
     sennit_err err;
 
     if (sealed == NULL)
         return SENNIT_ENOMEM;
-    sealed->next = NULL;
     sealed->records = conn->out_records;
     sealed->size = conn->out.size;
     if (conn->out.size <= SNI_FRAME_COPY_MAX_BYTES)
         err = sennit_msg_init_copy(&sealed->frame, conn->out.data, conn->out.size);
     else
-        err = sennit_msg_init_user(&sealed->frame, conn->out.data, conn->out.size,
-                                   release_frame, (void *)(uintptr_t)alloc);
+        err = carry(conn, sealed);
     if (err) {
         sni_release(alloc, sealed);
         return err;
     }
-    if (conn->out.size > SNI_FRAME_COPY_MAX_BYTES)
-        sennit_buf_init(&conn->out, alloc); /* the message has its bytes now */
     sennit_buf_clear(&conn->out);
     conn->out_records = 0;
     conn->sealed_bytes += sealed->size;
@@ -282,12 +345,36 @@ hand_over(sni_conn *conn, sennit_msg *frame, uint32_t records)
     return err;
 }
 
+/* The same for one in the list. EAGAIN also while the socket holds too much for this
+ * peer; it will not say when that changes, so the pump tries again. */
+static sennit_err
+hand_over_first(sni_conn *conn)
+{
+    sni_sealed *first = conn->sealed_first;
+    carried *frame = first->carried;
+    size_t out = atomic_load(&conn->flight->bytes);
+    sennit_err err;
+
+    if (frame == NULL)
+        return hand_over(conn, &first->frame, first->records);
+    if (out > 0 && out + frame->size > conn->bus->opts.peer_queue_max_bytes)
+        return SENNIT_EAGAIN;
+    frame->handed = true;
+    atomic_fetch_add(&conn->flight->bytes, frame->size);
+    err = hand_over(conn, &first->frame, first->records);
+    if (err) {
+        frame->handed = false;
+        atomic_fetch_sub(&conn->flight->bytes, first->size);
+    }
+    return err;
+}
+
 static sennit_err
 hand_over_sealed(sni_conn *conn)
 {
     while (conn->sealed_first != NULL) {
         sni_sealed *first = conn->sealed_first;
-        sennit_err err = hand_over(conn, &first->frame, first->records);
+        sennit_err err = hand_over_first(conn);
 
         if (err)
             return err;

@@ -29,7 +29,8 @@
 #define SNI_PEER_FRAME_MIN 1024u
 
 /* Frames a socket holds for one peer beyond what the kernel took. Few, because
- * records that wait here gather into fuller frames. */
+ * records that wait here gather into fuller frames. Larger ones than are copied are
+ * also bounded in bytes, by peer_queue_max_bytes. */
 #define SNI_SOCK_HWM_MSGS 64
 
 /* Events the PUB socket holds for one guest that reads slower than we publish; more

@@ -815,6 +815,66 @@ a_peer_that_asks_and_never_reads_is_dropped(void **state)
     assert_true(dropped);
 }
 
+typedef struct generous {
+    unsigned given;
+    unsigned refused;
+} generous;
+
+static void
+give_much(sennit_ctx *ctx, sennit_bytes body, void *arg)
+{
+    static const uint8_t much[100 << 10];
+    generous *counts = arg;
+    sennit_err err =
+        sennit_reply_ok(sennit_ctx_reply(ctx), (sennit_bytes){ much, sizeof much });
+
+    (void)body;
+    assert_true(err == SENNIT_OK || err == SENNIT_EAGAIN);
+    counts->given += err == SENNIT_OK;
+    counts->refused += err == SENNIT_EAGAIN;
+}
+
+static void
+B3_a_guest_that_never_reads_is_bounded_in_bytes(void **state)
+{
+    enum { CALLS = 60 };
+    stage *on = *state;
+    generous counts = { 0, 0 };
+    sni_record ping = { .type = SNI_RECORD_PING, .id = 99 };
+    unsigned results = 0;
+    unsigned failures = 0;
+    sennit_consumer *consumer;
+    sni_record record;
+    heard from;
+
+    assert_int_equal(
+        sennit_bus_consume(on->bus, "much", NULL, &consumer, give_much, &counts),
+        SENNIT_OK);
+    for (unsigned i = 0; i < CALLS; i++) {
+        record = request(i, "much");
+        sni_record_write(&on->out, &record);
+        say(on);
+    }
+    while (counts.given + counts.refused < CALLS)
+        (void)sennit_loop_turn(on->loop, 100);
+    /* 256 KiB here, as much again in the socket, and what the peer's own takes. */
+    assert_in_range(counts.given, 2, 9);
+    sni_record_write(&on->out, &ping);
+    say(on);
+    /* Once it reads it gets all of it. */
+    for (bool more = true; more;) {
+        hear_frame(on, &from);
+        while (sni_frame_read(&from.frame, &record) == SNI_FRAME_RECORD) {
+            results += record.type == SNI_RECORD_RES;
+            failures += record.type == SNI_RECORD_ERR;
+            more = record.type != SNI_RECORD_PONG;
+        }
+        sennit_msg_fini(&from.msg);
+    }
+    assert_int_equal(results, counts.given);
+    assert_int_equal(failures, counts.refused);
+}
+
 /* What the raw peer may say, right or wrong, one byte in it changed at random. */
 static void
 say_something(stage *on, test_rng *rng)
@@ -1315,6 +1375,7 @@ static const struct CMUnitTest tests[] = {
     STAGE_TEST(our_own_node_id_from_elsewhere_is_refused),
     STAGE_TEST(a_node_started_anew_ends_its_earlier_life),
     STAGE_TEST(a_peer_that_asks_and_never_reads_is_dropped),
+    STAGE_TEST(B3_a_guest_that_never_reads_is_bounded_in_bytes),
     STAGE_TEST(whatever_a_peer_says_harms_nobody_else),
     STAGE_TEST(nodes_that_vanish_in_one_turn_are_all_noticed),
     CALLED_TEST(R4_late_double_and_foreign_replies_reach_nobody),

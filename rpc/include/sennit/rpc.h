@@ -110,7 +110,8 @@ typedef struct sennit_bus_opts {
     int timeout_ms;                       /* of a call that says nothing else (R5) */
     uint32_t mailbox_max_msgs;     /* per consumer, 1 ..; at the bound: OVERLOADED (B1) */
     uint64_t mailbox_max_bytes;    /* per consumer, 1 .. */
-    uint64_t peer_queue_max_bytes; /* per connection, waiting to be sent (B3) */
+    uint64_t peer_queue_max_bytes; /* per connection, waiting to be sent (B3); as much
+                                      again may be in its socket */
     uint32_t frame_max_bytes;      /* largest frame we send or take, 1 KiB .. 1 GiB */
     uint32_t calls_max;            /* requests waiting for an outcome, 1 .. 2^24-1 */
     int linger_ms;                 /* how long close lets queued records leave */
