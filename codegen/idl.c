@@ -140,6 +140,15 @@ find_in_service(const sni_idl_service *service, const char *name, sni_idl_method
     return false;
 }
 
+/* `name` without the schema's namespace, if it begins with it. */
+static const char *
+without_space(const sni_idl_model *model, const char *name)
+{
+    size_t size = strlen(model->space);
+    bool begins = size && !strncmp(name, model->space, size) && name[size] == '.';
+    return begins ? name + size + 1 : name;
+}
+
 /* The method whose "Service.method" is most like `name`. */
 static const char *
 find_nearest(sni_idl_schema *schema, const char *name)
@@ -148,10 +157,7 @@ find_nearest(sni_idl_schema *schema, const char *name)
     schema->arena.on_failure = &failure;
     if (setjmp(failure))
         return NULL;
-    size_t space = strlen(schema->model->space);
-    if (space && !strncmp(name, schema->model->space, space) && name[space] == '.')
-        name += space + 1;
-    sni_idl_suggestion suggestion = { name, NULL, 0 };
+    sni_idl_suggestion suggestion = { without_space(schema->model, name), NULL, 0 };
     for (size_t i = 0; i < schema->model->items_count; i++) {
         const sni_idl_item *item = &schema->model->items[i];
         for (size_t j = 0;

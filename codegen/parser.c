@@ -182,7 +182,7 @@ want_qname(sni_idl_parser *parser, sni_ast_name *out, const char *what)
         return false;
     while (at(parser, ".")) {
         advance(parser);
-        sni_ast_name part;
+        sni_ast_name part = { NULL, { 0, 0 } };
         if (!want_name(parser, &part, "a name after '.'"))
             return false;
         name.text = sni_idl_format(parser->arena, "%s.%s", name.text, part.text);
