@@ -224,6 +224,7 @@ struct sennit_bus {
     sennit_time wake_at; /* SENNIT_NEVER: not running */
     bool dispatching;    /* the pump or a socket's callback is on the stack */
     bool dying;          /* closed from within */
+    uint64_t work;       /* records read and addresses announced so far */
     bool telling_dead;   /* a dead letter callback is on the stack */
     sni_ready_waiter *waiters;
 
@@ -436,6 +437,9 @@ void sni_link_lost(sni_linked *linked);
 void sni_link_watch(sni_linked *linked);
 
 void sni_links_close(sennit_bus *bus);
+
+/* Reads past the frames that belong to the same message as `frame`. */
+void sni_swallow_rest(sennit_sock *sock, sennit_msg *frame);
 
 /* ---- listen.c --------------------------------------------------------- */
 

@@ -42,6 +42,10 @@
 #define SNI_TURN_FRAMES 256u
 #define SNI_TURN_ITEMS  256u
 
+/* Records read from one socket, and addresses announced in them, before the same; the
+ * frame that reaches it is still read to its end. */
+#define SNI_TURN_RECORDS 4096u
+
 /* Items of one mailbox handled in a row, so that a busy consumer does not starve
  * its neighbours. */
 #define SNI_CONSUMER_BURST 16u

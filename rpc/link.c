@@ -161,8 +161,8 @@ link_events(sni_linked *linked)
 }
 
 /* Takes the rest of a message that has more frames than it may. */
-static void
-swallow_rest(sennit_sock *sock, sennit_msg *frame)
+void
+sni_swallow_rest(sennit_sock *sock, sennit_msg *frame)
 {
     while (sennit_msg_more(frame)) {
         if (sennit_sock_recv(sock, frame, SENNIT_DONTWAIT))
@@ -182,11 +182,11 @@ link_read(sni_linked *linked, sennit_msg *frame)
         link_events(linked); /* the news of this connection is still unread */
     if (linked->conn == NULL || linked->sock != sock ||
         linked->conn->number != sennit_msg_peer(frame)) {
-        swallow_rest(sock, frame); /* of a connection that is gone */
+        sni_swallow_rest(sock, frame); /* of a connection that is gone */
         return linked->sock == sock;
     }
     if (sennit_msg_more(frame)) {
-        swallow_rest(sock, frame);
+        sni_swallow_rest(sock, frame);
         sni_peer_protocol(linked->conn, "attachments (further frames) are not built yet");
         return true;
     }
@@ -201,18 +201,22 @@ link_ready(sennit_sock *sock, unsigned ready, void *arg)
     sni_linked *linked = arg;
     sennit_bus *bus = linked->bus;
     sennit_msg frame;
+    uint64_t until = bus->work + SNI_TURN_RECORDS;
     unsigned frames = 0;
+    bool more;
 
     (void)sock;
     if (bus->dispatching)
         return; /* a turn within a handler: it is still readable afterwards */
     sni_bus_enter(bus);
     sennit_msg_init(&frame);
-    while (frames < SNI_TURN_FRAMES && !bus->dying && link_read(linked, &frame))
+    do {
+        more = link_read(linked, &frame);
         frames++;
+    } while (more && frames < SNI_TURN_FRAMES && !bus->dying && bus->work < until);
     sennit_msg_fini(&frame);
     /* Only when everything was read: what came before an end is dealt with first. */
-    if (frames < SNI_TURN_FRAMES && !bus->dying)
+    if (!more && !bus->dying)
         link_events(linked);
     if ((ready & SENNIT_WRITABLE) != 0 && linked->conn != NULL && !bus->dying)
         sni_conn_flush(linked->conn);

@@ -111,19 +111,10 @@ sni_router_send(sni_conn *conn, sennit_msg *frame)
 
 /* ---- Reading the router ----------------------------------------------- */
 
-static void
-swallow_rest(sennit_sock *sock, sennit_msg *frame)
-{
-    while (sennit_msg_more(frame)) {
-        if (sennit_sock_recv(sock, frame, SENNIT_DONTWAIT))
-            return;
-    }
-}
-
 /* There is no memory to know this peer: it is to greet again (a guest's own time
  * ends what it asked). Needs no memory itself, as these are short. */
 static void
-ask_who(sennit_bus *bus, const sennit_msg *identity)
+ask_stranger(sennit_bus *bus, const sennit_msg *identity)
 {
     static const uint8_t who[] = { 0x91, SNI_RECORD_WHO, 0xc4, 0x00 };
     sennit_msg copy;
@@ -152,10 +143,10 @@ router_read(sennit_bus *bus, sennit_msg *identity, sennit_msg *frame)
         return true; /* nothing but an identity: no frame to answer */
     more = sennit_msg_more(frame);
     if (more)
-        swallow_rest(sock, frame);
+        sni_swallow_rest(sock, frame);
     conn = accepted_get(bus, identity);
     if (conn == NULL)
-        ask_who(bus, identity);
+        ask_stranger(bus, identity);
     if (conn == NULL || sni_link_linked(&conn->doomed))
         return true;
     if (more)
@@ -211,7 +202,9 @@ router_ready(sennit_sock *sock, unsigned ready, void *arg)
     sennit_bus *bus = arg;
     sennit_msg identity;
     sennit_msg frame;
+    uint64_t until = bus->work + SNI_TURN_RECORDS;
     unsigned frames = 0;
+    bool more;
 
     (void)sock;
     (void)ready;
@@ -220,12 +213,14 @@ router_ready(sennit_sock *sock, unsigned ready, void *arg)
     sni_bus_enter(bus);
     sennit_msg_init(&identity);
     sennit_msg_init(&frame);
-    while (frames < SNI_TURN_FRAMES && !bus->dying && router_read(bus, &identity, &frame))
+    do {
+        more = router_read(bus, &identity, &frame);
         frames++;
+    } while (more && frames < SNI_TURN_FRAMES && !bus->dying && bus->work < until);
     sennit_msg_fini(&identity);
     sennit_msg_fini(&frame);
     /* Only when everything was read: what came before an end is dealt with first. */
-    if (frames < SNI_TURN_FRAMES && !bus->dying)
+    if (!more && !bus->dying)
         router_events(bus);
     sni_bus_pump(bus);
     sni_bus_leave(bus);

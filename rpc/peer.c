@@ -299,6 +299,7 @@ announced_add(sni_conn *conn, sennit_str text)
 {
     announced *entry = sni_trie_find(&conn->announced_key, key_of(text));
 
+    conn->bus->work++;
     if (entry == NULL)
         entry = announced_new(conn, text);
     if (entry == NULL)
@@ -318,6 +319,7 @@ announced_remove(sni_conn *conn, sennit_str text)
 {
     announced *entry = sni_trie_find(&conn->announced_key, key_of(text));
 
+    conn->bus->work++;
     if (entry == NULL)
         return;
     conn->announced_count--;
@@ -745,6 +747,7 @@ handle_record(sni_conn *conn, const sni_record *record, const sennit_msg *frame)
     sni_inbound *inbound;
 
     conn->bus->stats.records_received_total++;
+    conn->bus->work++;
     switch (record->type) {
     case SNI_RECORD_REQ:
     case SNI_RECORD_SEND:

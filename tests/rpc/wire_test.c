@@ -815,6 +815,30 @@ a_peer_that_asks_and_never_reads_is_dropped(void **state)
     assert_true(dropped);
 }
 
+static void
+one_turn_reads_a_bounded_number_of_records(void **state)
+{
+    enum { FRAMES = 10, RECORDS = 3000 };
+    stage *on = *state;
+    sni_record send = { .type = SNI_RECORD_SEND, .address = sennit_str_of("nobody") };
+    uint64_t before = rig_stats(on->bus).records_received_total;
+    uint64_t total = before + FRAMES * RECORDS;
+
+    for (int i = 0; i < FRAMES; i++) {
+        for (int k = 0; k < RECORDS; k++)
+            sni_record_write(&on->out, &send);
+        say(on);
+    }
+    while (before < total) {
+        uint64_t now;
+
+        (void)sennit_loop_turn(on->loop, 100);
+        now = rig_stats(on->bus).records_received_total;
+        assert_in_range(now - before, 0, 4096 + RECORDS);
+        before = now;
+    }
+}
+
 typedef struct generous {
     unsigned given;
     unsigned refused;
@@ -1375,6 +1399,7 @@ static const struct CMUnitTest tests[] = {
     STAGE_TEST(our_own_node_id_from_elsewhere_is_refused),
     STAGE_TEST(a_node_started_anew_ends_its_earlier_life),
     STAGE_TEST(a_peer_that_asks_and_never_reads_is_dropped),
+    STAGE_TEST(one_turn_reads_a_bounded_number_of_records),
     STAGE_TEST(B3_a_guest_that_never_reads_is_bounded_in_bytes),
     STAGE_TEST(whatever_a_peer_says_harms_nobody_else),
     STAGE_TEST(nodes_that_vanish_in_one_turn_are_all_noticed),
