@@ -4,14 +4,11 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 
-/* `position` is below the capacity: compared, because this is done twice for each
- * frame and a division costs more than the rest. */
+/* The capacity is a power of two, as sni_grow() makes it: no division. */
 static sni_msg *
 slot(sni_msgq *queue, size_t position)
 {
-    size_t i = queue->first + position;
-
-    return &queue->ring[i < queue->capacity ? i : i - queue->capacity];
+    return &queue->ring[(queue->first + position) & (queue->capacity - 1)];
 }
 
 void
@@ -79,7 +76,7 @@ sni_msgq_pop(sni_msgq *queue, sni_msg *msg)
     if (queue->readable == 0)
         return false;
     *msg = *slot(queue, 0);
-    queue->first = queue->first + 1 < queue->capacity ? queue->first + 1 : 0;
+    queue->first = (queue->first + 1) & (queue->capacity - 1);
     queue->count--;
     queue->readable--;
     queue->bytes -= sni_msg_size_of(msg);

@@ -6,7 +6,8 @@
 
 /* Frames of whole messages, first in first out, in a ring that doubles. Frames of
  * a message that is not finished yet are in it but cannot be popped, and can be
- * taken back with sni_msgq_rollback(). Law: readable <= count <= capacity. */
+ * taken back with sni_msgq_rollback(). Law: readable <= count <= capacity, which is 0
+ * or a power of two. */
 typedef struct sni_msgq {
     const sennit_allocator *alloc;
     sni_msg *ring;
