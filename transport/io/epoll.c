@@ -52,6 +52,7 @@ typedef struct epoll_io {
     sni_op **done_last;
     uint64_t random_state;
     pid_t pid; /* who opened it */
+    bool deaf; /* another process did */
 } epoll_io;
 
 static epoll_io *
@@ -280,7 +281,7 @@ epoll_dial(sni_io *io, const sni_address *address, sni_file **out)
     return err;
 }
 
-static bool epoll_inherited(const sni_io *io);
+static bool epoll_inherited(sni_io *io);
 
 /* Removes the path of an ipc listener, but only our own: somebody may have put
  * another file in its place. */
@@ -603,9 +604,14 @@ epoll_finish(sni_io *io, sni_file *file)
 }
 
 static bool
-epoll_inherited(const sni_io *io)
+epoll_inherited(sni_io *io)
 {
-    return ((const epoll_io *)io)->pid != getpid();
+    epoll_io *epoll = epoll_of(io);
+
+    /* What the shared instance tells is meant for the parent. */
+    if (epoll->pid != getpid())
+        epoll->deaf = true;
+    return epoll->deaf;
 }
 
 /* ---- waiting ----------------------------------------------------------- */
@@ -687,6 +693,8 @@ wait_edges(epoll_io *epoll, sennit_time until)
     struct epoll_event events[WAIT_EVENTS];
     int n;
 
+    if (epoll->deaf)
+        return 0;
     if (until == 0 || epoll->done_first != NULL) {
         n = epoll_wait(epoll->epoll_fd, events, WAIT_EVENTS, 0);
     } else if (until == SENNIT_NEVER) {

@@ -105,8 +105,9 @@ typedef struct sni_io_ops {
     int (*descriptor)(const sni_io *io);
 
     /* Whether this process got it by fork(): then the descriptors are shared with the
-     * parent, and nothing may be done to the kernel's objects behind them. */
-    bool (*inherited)(const sni_io *io);
+     * parent, nothing may be done to the kernel's objects behind them, and from now
+     * on reap() hears nothing from the kernel. */
+    bool (*inherited)(sni_io *io);
 
     /* All files are closed before. */
     void (*fini)(sni_io *io);

@@ -876,7 +876,7 @@ sim_finish(sni_io *io, sni_file *file)
 }
 
 static bool
-sim_inherited(const sni_io *io)
+sim_inherited(sni_io *io)
 {
     (void)io;
     return false;
