@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "suggest.h"
+
 #define ARGS_MAX 2
 
 typedef enum sni_idl_arg_kind {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "suggest.h"
 
 /* Addresses on the bus; sennit/rpc.h has the same bound as SENNIT_ADDRESS_MAX. */
 #define ADDRESS_MAX_BYTES 255

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "suggest.h"
 
 static const char *const missing_kinds[] = { "uuid", "any" };
 

@@ -88,16 +88,4 @@ const char *sni_idl_diag_meaning(sni_idl_diag_id id);
 /* Prints all in the order of their place in the source. */
 void sni_idl_diags_print(const sni_idl_diags *diags, FILE *out, bool colour);
 
-/* The one of `names` that `text` was probably meant to be, or NULL. */
-const char *sni_idl_suggest(const char *text, const char *const *names, size_t count);
-
-/* The same for names that come one by one: start with best NULL. */
-typedef struct sni_idl_suggestion {
-    const char *text;
-    const char *best;
-    size_t distance;
-} sni_idl_suggestion;
-
-void sni_idl_suggestion_try(sni_idl_suggestion *suggestion, const char *name);
-
 #endif /* SENNIT_CODEGEN_DIAG_H */

@@ -8,6 +8,7 @@
 #include "bounds.h"
 #include "check.h"
 #include "parser.h"
+#include "suggest.h"
 
 void
 sni_idl_schema_init(sni_idl_schema *schema)

@@ -9,6 +9,7 @@
 #include <sennit/codec.h>
 
 #include "json_text.h"
+#include "suggest.h"
 
 static bool write_struct(sni_json_walk *walk, const sni_idl_struct *structure,
                          const json_t *json, sennit_buf *out, unsigned depth);

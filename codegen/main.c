@@ -11,6 +11,7 @@
 #include "cgen.h"
 #include "idl.h"
 #include "output.h"
+#include "suggest.h"
 
 #ifndef SENNIT_VERSION_TEXT
 #error "the build defines SENNIT_VERSION_TEXT"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "suggest.h"
 
 typedef struct sni_idl_parser {
     sni_idl_arena *arena;

@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "sock_option.h"
+#include "suggest.h"
 #include "usage.h"
 
 #define WHY_MAX 640
@@ -127,7 +128,7 @@ read_type(const char *name, sennit_sock_type *out)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? " " : "",
                                  types[i].name);
     }
-    near = cli_nearest(name, known, COUNT_OF(types));
+    near = sni_idl_suggest(name, known, COUNT_OF(types));
     if (err != SENNIT_ENOENT)
         cli_say("cat: socket type %s is not built yet; built are %s", name, list);
     else if (near)

@@ -6,6 +6,7 @@
 #include <sennit/sennit.h>
 
 #include "command.h"
+#include "suggest.h"
 #include "usage.h"
 
 static const cli_command *const commands[] = { &cli_cat, &cli_call };
@@ -33,7 +34,7 @@ find_command(const char *name)
             return commands[i];
         names[i] = commands[i]->name;
     }
-    near = cli_nearest(name, names, COMMANDS_COUNT);
+    near = sni_idl_suggest(name, names, COMMANDS_COUNT);
     if (near)
         cli_say("no command '%s'; did you mean 'sennit %s'?", name, near);
     else

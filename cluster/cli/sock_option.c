@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "suggest.h"
 #include "usage.h"
 
 typedef enum field_kind {
@@ -152,7 +153,7 @@ cli_sock_option_set(sennit_sock_opts *opts, const char *assignment, char *why,
             snprintf(why, why_size, "write %s=VALUE", name);
             return false;
         }
-    near = cli_nearest(name, names, NAMES_COUNT);
+    near = sni_idl_suggest(name, names, NAMES_COUNT);
     if (near) {
         snprintf(why, why_size, "unknown name; did you mean %s=VALUE?", near);
         return false;

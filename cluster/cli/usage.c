@@ -3,13 +3,14 @@
  * it does not know. */
 #include "usage.h"
 
-#include <ctype.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Longer words are no typing errors of ours; the bound keeps the row on the stack. */
+#include "suggest.h"
+
+/* Longer words are no typing errors of ours. */
 #define WORD_MAX 64
 
 void
@@ -22,53 +23,6 @@ cli_say(const char *format, ...)
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
-}
-
-static size_t
-least(size_t a, size_t b, size_t c)
-{
-    size_t ab = a < b ? a : b;
-
-    return ab < c ? ab : c;
-}
-
-/* Levenshtein distance, one row at a time, ignoring case. */
-static size_t
-distance(const char *from, const char *to)
-{
-    size_t row[WORD_MAX + 1], to_size = strlen(to);
-
-    for (size_t j = 0; j <= to_size; j++)
-        row[j] = j;
-    for (size_t i = 0; from[i]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < to_size; j++) {
-            bool same = tolower((unsigned char)from[i]) == tolower((unsigned char)to[j]);
-            size_t above = row[j + 1];
-            row[j + 1] = least(above + 1, row[j] + 1, diagonal + !same);
-            diagonal = above;
-        }
-    }
-    return row[to_size];
-}
-
-const char *
-cli_nearest(const char *word, const char *const *known, size_t count)
-{
-    const char *best = NULL;
-    size_t best_distance = strlen(word) / 3 + 2; /* at most this minus one is near */
-
-    if (strlen(word) > WORD_MAX)
-        return NULL;
-    for (size_t i = 0; i < count; i++) {
-        size_t d = strlen(known[i]) > WORD_MAX ? WORD_MAX : distance(word, known[i]);
-        if (d < best_distance) {
-            best_distance = d;
-            best = known[i];
-        }
-    }
-    return best;
 }
 
 void
@@ -95,7 +49,7 @@ cli_say_bad_option(const char *command, int answer, char **argv,
     }
     snprintf(name, sizeof name, "%s", word + strspn(word, "-"));
     name[strcspn(name, "=")] = '\0';
-    near = cli_nearest(name, known, count);
+    near = sni_idl_suggest(name, known, count);
     if (near)
         cli_say("%s: unknown or unclear option %s; did you mean --%s?", command, word,
                 near);

@@ -11,10 +11,6 @@ struct option; /* <getopt.h> */
 /* Prints "sennit: <text>" as one line on stderr. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The one of `known[0..count)` that `word` most likely meant, ignoring case;
- * NULL when none is near. */
-const char *cli_nearest(const char *word, const char *const *known, size_t count);
-
 /* Says why getopt_long() answered '?' or ':' for argv[optind - 1], with the
  * option that was probably meant. */
 void cli_say_bad_option(const char *command, int answer, char **argv,
