@@ -41,7 +41,8 @@ sni_bus_random(sennit_bus *bus)
 
 /* ---- Telling the application ------------------------------------------ */
 
-/* A dead letter that waits to be told; the address and the head lie behind it. */
+/* A dead letter that waits to be told; the address, the head and the text lie behind
+ * it. */
 struct sni_obituary {
     sni_obituary *next;
     sennit_dead_letter letter;
@@ -54,12 +55,16 @@ sni_bus_dead(sennit_bus *bus, sennit_dead_reason reason, const sni_letter *lette
 {
     size_t head_size =
         letter->body.size < SNI_DEAD_HEAD_BYTES ? letter->body.size : SNI_DEAD_HEAD_BYTES;
+    const char *text = letter->text != NULL ? letter->text : "";
+    size_t text_size = strlen(text) + 1;
     sni_obituary *told;
+    char *words;
 
     bus->stats.dead_letters_total[reason]++;
     if (bus->dead_fn == NULL || bus->telling_dead || bus->dead_count >= SNI_DEAD_TOLD_MAX)
         return;
-    told = sni_acquire(bus->alloc, sizeof *told + letter->address.size + head_size);
+    told = sni_acquire(bus->alloc,
+                       sizeof *told + letter->address.size + head_size + text_size);
     if (told == NULL)
         return; /* it is counted */
     memset(told, 0, sizeof *told);
@@ -67,6 +72,8 @@ sni_bus_dead(sennit_bus *bus, sennit_dead_reason reason, const sni_letter *lette
         memcpy(told->data, letter->address.data, letter->address.size);
     if (head_size > 0)
         memcpy(told->data + letter->address.size, letter->body.data, head_size);
+    words = (char *)told->data + letter->address.size + head_size;
+    memcpy(words, text, text_size);
     if (letter->node != NULL)
         memcpy(told->node, letter->node, sizeof told->node);
     told->letter = (sennit_dead_letter){
@@ -76,6 +83,7 @@ sni_bus_dead(sennit_bus *bus, sennit_dead_reason reason, const sni_letter *lette
         .age = letter->arrived > 0 ? sennit_loop_now(bus->loop) - letter->arrived : 0,
         .size = letter->body.size,
         .head = { told->data + letter->address.size, head_size },
+        .text = words,
     };
     *bus->dead_last = told;
     bus->dead_last = &told->next;

@@ -91,6 +91,7 @@ typedef struct sni_letter {
     uint64_t inbound;
     sennit_time arrived;
     sennit_time deadline;
+    const char *text; /* why it was rejected; NULL or "": it was not */
 } sni_letter;
 
 struct sennit_consumer {

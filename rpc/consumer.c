@@ -135,7 +135,8 @@ mail_free(sennit_bus *bus, sni_mail *mail)
 }
 
 static void
-mail_dead(sennit_bus *bus, sennit_dead_reason reason, const sni_mail *mail)
+mail_dead(sennit_bus *bus, sennit_dead_reason reason, const sni_mail *mail,
+          const char *text)
 {
     sni_letter letter = {
         .type = mail->type,
@@ -143,6 +144,7 @@ mail_dead(sennit_bus *bus, sennit_dead_reason reason, const sni_mail *mail)
         .body = mail->body,
         .node = mail->guest ? NULL : mail->node,
         .arrived = mail->arrived,
+        .text = text,
     };
 
     sni_bus_dead(bus, reason, &letter);
@@ -221,7 +223,7 @@ expired(sennit_bus *bus, const sni_mail *mail)
     if (mail->deadline == SENNIT_NEVER || sennit_loop_now(bus->loop) < mail->deadline)
         return false;
     bus->stats.expired_in_queue_total++;
-    mail_dead(bus, SENNIT_DEAD_EXPIRED, mail);
+    mail_dead(bus, SENNIT_DEAD_EXPIRED, mail, "");
     sni_inbound_refuse(inbound, SENNIT_KIND_TIMEOUT, SENNIT_RAN_NEVER,
                        "the time was up before its turn came");
     return true;
@@ -354,7 +356,7 @@ consumer_drain(sennit_consumer *consumer, sennit_kind kind, sennit_dead_reason r
             sni_inbound_refuse(inbound, kind, SENNIT_RAN_NEVER,
                                sennit_dead_reason_text(reason));
         else if (mail->inbound == 0)
-            mail_dead(bus, reason, mail);
+            mail_dead(bus, reason, mail, "");
         mail_free(bus, mail);
     }
 }
@@ -377,25 +379,43 @@ consumer_unregister(sennit_consumer *consumer)
     consumer->bus->stats.consumers--;
 }
 
-sennit_err
-sennit_bus_consume(sennit_bus *bus, const char *address, const sennit_consume_opts *opts,
-                   sennit_consumer **out, sennit_consumer_fn *fn, void *arg)
+/* A consumer of what sennit_bus_consume() takes; its handler is the caller's to set. */
+static sennit_err
+consumer_of_address(sennit_bus *bus, const char *address, const sennit_consume_opts *opts,
+                    sennit_consumer **out)
 {
     sennit_str key = sennit_str_of(address);
     sni_address_form form = sni_address_form_of(key);
-    sennit_err err;
 
     if (bus->dying)
         return SENNIT_ECLOSED;
     if ((form != SNI_ADDRESS_EXACT && form != SNI_ADDRESS_PATTERN) ||
         sni_address_reserved(key))
         return SENNIT_EINVAL;
-    err = consumer_new(bus, key, opts, out);
+    return consumer_new(bus, key, opts, out);
+}
+
+/* At the end of each registration. */
+static void
+consumer_ready(sennit_consumer *consumer, sennit_consumer **out)
+{
+    if (out != NULL)
+        *out = consumer;
+    sni_bus_settle(consumer->bus);
+}
+
+sennit_err
+sennit_bus_consume(sennit_bus *bus, const char *address, const sennit_consume_opts *opts,
+                   sennit_consumer **out, sennit_consumer_fn *fn, void *arg)
+{
+    sennit_consumer *consumer;
+    sennit_err err = consumer_of_address(bus, address, opts, &consumer);
+
     if (err)
         return err;
-    (*out)->fn = fn;
-    (*out)->arg = arg;
-    sni_bus_settle(bus);
+    consumer->fn = fn;
+    consumer->arg = arg;
+    consumer_ready(consumer, out);
     return SENNIT_OK;
 }
 
@@ -404,12 +424,15 @@ sennit_bus_consume_typed(sennit_bus *bus, const char *address,
                          const sennit_consume_opts *opts, sennit_consumer **out,
                          sennit_consumer_thunk *thunk, sennit_any_fn *fn, void *arg)
 {
-    sennit_err err = sennit_bus_consume(bus, address, opts, out, NULL, arg);
+    sennit_consumer *consumer;
+    sennit_err err = consumer_of_address(bus, address, opts, &consumer);
 
     if (err)
         return err;
-    (*out)->thunk = thunk;
-    (*out)->any = fn;
+    consumer->thunk = thunk;
+    consumer->any = fn;
+    consumer->arg = arg;
+    consumer_ready(consumer, out);
     return SENNIT_OK;
 }
 
@@ -419,6 +442,7 @@ sennit_bus_serve(sennit_bus *bus, const sennit_service *service, const void *vta
 {
     char key[SENNIT_ADDRESS_MAX + 2];
     size_t size = strlen(service->name);
+    sennit_consumer *consumer;
     sennit_err err;
 
     if (bus->dying)
@@ -430,13 +454,13 @@ sennit_bus_serve(sennit_bus *bus, const sennit_service *service, const void *vta
     if (sni_address_form_of((sennit_str){ key, size }) != SNI_ADDRESS_EXACT ||
         sni_address_reserved((sennit_str){ key, size }))
         return SENNIT_EINVAL;
-    err = consumer_new(bus, (sennit_str){ key, size + 1 }, opts, out);
+    err = consumer_new(bus, (sennit_str){ key, size + 1 }, opts, &consumer);
     if (err)
         return err;
-    (*out)->service = service;
-    (*out)->vtable = vtable;
-    (*out)->arg = self;
-    sni_bus_settle(bus);
+    consumer->service = service;
+    consumer->vtable = vtable;
+    consumer->arg = self;
+    consumer_ready(consumer, out);
     return SENNIT_OK;
 }
 
@@ -560,4 +584,14 @@ sennit_reply
 sennit_ctx_reply(const sennit_ctx *ctx)
 {
     return (sennit_reply){ ctx->bus, ctx->mail->inbound };
+}
+
+void
+sennit_ctx_reject(sennit_ctx *ctx, const char *reason)
+{
+    if (ctx->mail->inbound != 0)
+        (void)sennit_reply_refuse(sennit_ctx_reply(ctx), SENNIT_KIND_BAD_MESSAGE, "%s",
+                                  reason);
+    else
+        mail_dead(ctx->bus, SENNIT_DEAD_REJECTED, ctx->mail, reason);
 }

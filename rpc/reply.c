@@ -324,13 +324,19 @@ fail_with(sennit_reply reply, sennit_kind kind, sennit_ran ran, const char *form
 }
 
 sennit_err
+sennit_reply_vfail(sennit_reply reply, sennit_kind kind, const char *format, va_list args)
+{
+    return fail_with(reply, kind, SENNIT_RAN_YES, format, args);
+}
+
+sennit_err
 sennit_reply_fail(sennit_reply reply, sennit_kind kind, const char *format, ...)
 {
     va_list args;
     sennit_err err;
 
     va_start(args, format);
-    err = fail_with(reply, kind, SENNIT_RAN_YES, format, args);
+    err = sennit_reply_vfail(reply, kind, format, args);
     va_end(args);
     return err;
 }

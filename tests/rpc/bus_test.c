@@ -106,6 +106,82 @@ D10_a_pattern_takes_no_sends_and_no_requests(void **state)
 }
 
 static void
+a_consumer_nobody_names_lives_as_long_as_its_bus(void **state)
+{
+    static const sennit_method methods[] = { { "get", NULL } };
+    static const sennit_service service = { sizeof(sennit_service), "shop.Pricing",
+                                            methods, 1 };
+    place *here = *state;
+    test_worker worker = { .task = WORKER_ECHO };
+    outcome out;
+
+    assert_int_equal(
+        sennit_bus_consume(here->bus, "echo", NULL, NULL, worker_run, &worker),
+        SENNIT_OK);
+    assert_int_equal(
+        sennit_bus_consume_typed(here->bus, "typed", NULL, NULL, NULL, NULL, NULL),
+        SENNIT_OK);
+    assert_int_equal(sennit_bus_serve(here->bus, &service, NULL, NULL, NULL, NULL),
+                     SENNIT_OK);
+    assert_int_equal(rig_stats(here->bus).consumers, 3);
+    (void)rig_request(here->bus, "echo", "x", 1000, &out);
+    rig_wait(here->loop, &out);
+    assert_answered(&out, "x");
+}
+
+static void
+reject_it(sennit_ctx *ctx, sennit_bytes body, void *arg)
+{
+    (void)body;
+    (void)arg;
+    sennit_ctx_reject(ctx, "the price is not a number");
+}
+
+typedef struct rejection {
+    unsigned count;
+    char text[64];
+} rejection;
+
+static void
+keep_rejection(const sennit_dead_letter *letter, void *arg)
+{
+    rejection *kept = arg;
+
+    kept->count++;
+    assert_int_equal(letter->reason, SENNIT_DEAD_REJECTED);
+    assert_true(sennit_str_equal(letter->address, sennit_str_of("price")));
+    assert_int_equal(letter->size, 3);
+    assert_memory_equal(letter->head.data, "bad", 3);
+    assert_true(strlen(letter->text) < sizeof kept->text);
+    strcpy(kept->text, letter->text);
+}
+
+static void
+B6_what_a_handler_rejects_is_refused_or_a_dead_letter(void **state)
+{
+    place *here = *state;
+    rejection kept = { 0, "" };
+    outcome out;
+
+    sennit_bus_on_dead_letter(here->bus, keep_rejection, &kept);
+    assert_int_equal(sennit_bus_consume(here->bus, "price", NULL, NULL, reject_it, NULL),
+                     SENNIT_OK);
+    (void)rig_request(here->bus, "price", "bad", 1000, &out);
+    rig_wait(here->loop, &out);
+    assert_failed(&out, SENNIT_KIND_BAD_MESSAGE, SENNIT_RAN_NEVER);
+    assert_non_null(strstr(out.error.message, "the price is not a number"));
+    assert_int_equal(kept.count, 0);
+    assert_int_equal(sennit_bus_send(here->bus, "price", rig_bytes("bad"), NULL),
+                     SENNIT_OK);
+    assert_int_equal(sennit_bus_publish(here->bus, "price", rig_bytes("bad"), NULL, NULL),
+                     SENNIT_OK);
+    rig_settle(here->loop);
+    assert_int_equal(kept.count, 2);
+    assert_string_equal(kept.text, "the price is not a number");
+    assert_int_equal(rig_stats(here->bus).dead_letters_total[SENNIT_DEAD_REJECTED], 2);
+}
+
+static void
 a_malformed_address_is_refused_at_once(void **state)
 {
     place *here = *state;
@@ -1098,6 +1174,8 @@ static const struct CMUnitTest tests[] = {
     PLACE_TEST(D6_an_event_reaches_every_consumer_once),
     PLACE_TEST(D6_an_event_nobody_hears_is_counted_and_no_error),
     PLACE_TEST(D10_a_pattern_takes_no_sends_and_no_requests),
+    PLACE_TEST(a_consumer_nobody_names_lives_as_long_as_its_bus),
+    PLACE_TEST(B6_what_a_handler_rejects_is_refused_or_a_dead_letter),
     PLACE_TEST(a_malformed_address_is_refused_at_once),
     PLACE_TEST(R1_a_reply_reaches_the_caller_once),
     PLACE_TEST(no_handlers_is_told_at_once_with_the_address),

@@ -13,6 +13,8 @@
  * Callbacks run on that thread, inside a turn of the loop (or inside
  * sennit_bus_close), never inside the call that asked for them. */
 
+#include <stdarg.h>
+
 #include <sennit/pack.h>
 #include <sennit/sennit.h>
 
@@ -219,6 +221,9 @@ typedef struct sennit_consume_opts {
  * which hears events only (D10). `opts` may be NULL. The consumer works from now
  * on; for other nodes see sennit_bus_ready().
  *
+ * Gives:  `*out`, for cancelling. `out` may be NULL: the consumer then lives as long
+ *         as the bus.
+ *
  * Each message waits in the consumer's mailbox. At its bound a request is
  * answered OVERLOADED/never, anything else becomes a dead letter.
  * Errors: EINVAL (address), ENOMEM, ECLOSED. */
@@ -265,7 +270,8 @@ typedef struct sennit_service {
 /* Serves all methods of `service` at "<name>.<method>" as one consumer with one
  * mailbox. Another method name is answered UNIMPLEMENTED/never. A service hears
  * requests and sends, not events.
- * Takes:  `service` and `vtable` are borrowed until cancel.
+ * Takes:  `service` and `vtable` are borrowed until cancel, or until the bus is closed.
+ * Gives:  `*out` as sennit_bus_consume() does.
  * Errors: EINVAL (name, abi), ENOMEM, ECLOSED. */
 SENNIT_API sennit_err sennit_bus_serve(sennit_bus *bus, const sennit_service *service,
                                        const void *vtable, void *self,
@@ -293,6 +299,10 @@ SENNIT_API bool sennit_ctx_header(const sennit_ctx *ctx, const char *key,
 
 /* Memory for this handler; emptied when it returns. */
 SENNIT_API sennit_arena *sennit_ctx_arena(sennit_ctx *ctx);
+
+/* Refuses the message as one the handler can make nothing of: a request is answered
+ * BAD_MESSAGE/never with `reason`, anything else becomes a dead letter that says it. */
+SENNIT_API void sennit_ctx_reject(sennit_ctx *ctx, const char *reason);
 
 /* Whether the sender waits for an answer. */
 SENNIT_API bool sennit_ctx_wants_reply(const sennit_ctx *ctx);
@@ -332,6 +342,14 @@ SENNIT_API sennit_err sennit_reply_fail(sennit_reply reply, sennit_kind kind,
                                         const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 3, 4)))
+#endif
+    ;
+
+/* The same with the arguments as a list. */
+SENNIT_API sennit_err sennit_reply_vfail(sennit_reply reply, sennit_kind kind,
+                                         const char *format, va_list args)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 3, 0)))
 #endif
     ;
 
@@ -486,7 +504,8 @@ SENNIT_API sennit_err sennit_client_send(const sennit_client *client, const char
     X(PEER_QUEUE_FULL, 5, "send queue to the node full")                                 \
     X(PEER_LOST, 6, "connection lost before it was sent")                                \
     X(NO_MEMORY, 7, "out of memory")                                                     \
-    X(BUS_CLOSED, 8, "bus closed")
+    X(BUS_CLOSED, 8, "bus closed")                                                       \
+    X(REJECTED, 9, "rejected by its handler")
 
 typedef enum sennit_dead_reason {
 #define X(name, value, text) SENNIT_DEAD_##name = (value),
@@ -504,6 +523,7 @@ typedef struct sennit_dead_letter {
     sennit_time age;     /* nanoseconds since it arrived here; 0: just now */
     size_t size;         /* of the body */
     sennit_bytes head;   /* its first bytes, up to 64 */
+    const char *text;    /* REJECTED: what the handler said; else "" */
 } sennit_dead_letter;
 
 /* Calls `fn` for dead letters from now on, later than they died; NULL ends it. All
