@@ -51,7 +51,7 @@ void sni_session_done(sni_session *session, sni_op *op);
  * the loop flushes. */
 void sni_session_output_added(sni_session *session);
 
-/* SUBSCRIBE or CANCEL goes out on the control lane. Errors: ENOMEM, EMSGSIZE. */
+/* SUBSCRIBE or CANCEL goes out on the control lane. Errors: ENOMEM. */
 sennit_err sni_session_subscribe(sni_session *session, bool on, sennit_bytes topic);
 
 /* The application read from it: receives more if it had stopped. */
