@@ -40,7 +40,7 @@ sennit_client_call(const sennit_client *client, const char *method, int method_t
     sennit_err err = method_address(client, method, address);
 
     if (err) {
-        sennit_error_set(error, SENNIT_KIND_NO_HANDLERS, SENNIT_RAN_NEVER,
+        sennit_error_set(error, SENNIT_KIND_BAD_MESSAGE, SENNIT_RAN_NEVER,
                          "%.80s.%.80s: longer than an address may be", client->service,
                          method);
         return err;

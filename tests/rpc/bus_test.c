@@ -822,6 +822,7 @@ R10_a_service_answers_its_methods_and_refuses_others(void **state)
     assert_int_equal(sennit_client_call(&client, long_name, 0, rig_bytes(""), NULL, arena,
                                         &reply, &error),
                      SENNIT_EINVAL);
+    assert_int_equal(error.kind, SENNIT_KIND_BAD_MESSAGE);
     assert_int_equal(error.ran, SENNIT_RAN_NEVER);
     sennit_arena_free(arena);
     (void)rig_request(here->bus, "shop.Pricing/1.nope", "", 500, &out);
