@@ -136,6 +136,17 @@ tell_consumer(hearers *to, sennit_consumer *consumer)
                      to->letter);
 }
 
+/* Why a record could not be written to a connection. */
+static sennit_dead_reason
+unwritten(sennit_err err)
+{
+    if (err == SENNIT_EAGAIN)
+        return SENNIT_DEAD_PEER_QUEUE_FULL;
+    if (err == SENNIT_ECONNRESET)
+        return SENNIT_DEAD_PEER_LOST;
+    return err == SENNIT_EMSGSIZE ? SENNIT_DEAD_TOO_LARGE : SENNIT_DEAD_NO_MEMORY;
+}
+
 /* One copy for a node, however many of its consumers match (D6). */
 static void
 tell_node(hearers *to, sni_conn *conn)
@@ -146,14 +157,10 @@ tell_node(hearers *to, sni_conn *conn)
         return;
     conn->event_serial = to->serial;
     err = sni_conn_write_raw(conn, to->encoded);
-    if (!err)
-        to->nodes++;
+    if (err)
+        sni_bus_dead(to->bus, unwritten(err), to->letter);
     else
-        sni_bus_dead(to->bus,
-                     err == SENNIT_EAGAIN       ? SENNIT_DEAD_PEER_QUEUE_FULL
-                     : err == SENNIT_ECONNRESET ? SENNIT_DEAD_PEER_LOST
-                                                : SENNIT_DEAD_NO_MEMORY,
-                     to->letter);
+        to->nodes++;
 }
 
 /* D9: whether a message from a connection may reach the consumer. */

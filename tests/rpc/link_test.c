@@ -815,6 +815,7 @@ a_larger_body_than_the_other_node_takes_is_not_sent(void **state)
     test_worker worker = { .task = WORKER_ECHO };
     pair both = { 0 };
     outcome out = { 0 };
+    size_t nodes = 9;
 
     opts.frame_max_bytes = 4096;
     assert_int_equal(sennit_loop_open(&both.loop, NULL), SENNIT_OK);
@@ -834,6 +835,11 @@ a_larger_body_than_the_other_node_takes_is_not_sent(void **state)
     assert_int_equal(
         sennit_bus_send(both.client, "echo", (sennit_bytes){ large, 5000 }, NULL),
         SENNIT_EMSGSIZE);
+    assert_int_equal(sennit_bus_publish(both.client, "echo",
+                                        (sennit_bytes){ large, 5000 }, NULL, &nodes),
+                     SENNIT_OK);
+    assert_int_equal(nodes, 0);
+    assert_int_equal(rig_stats(both.client).dead_letters_total[SENNIT_DEAD_TOO_LARGE], 1);
     /* Many small ones that together are larger go in several frames. */
     for (int i = 0; i < 100; i++)
         assert_int_equal(

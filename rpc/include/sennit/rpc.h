@@ -354,7 +354,8 @@ SENNIT_API sennit_err sennit_reply_vfail(sennit_reply reply, sennit_kind kind,
     ;
 
 /* The same for code that decides before the application's handler is reached, as
- * generated decoding does: ran = never. */
+ * generated decoding does: ran = never. Does not wait for room in the send queue, and
+ * ends the right also when it gives ENOMEM: the caller's time then ends its call. */
 SENNIT_API sennit_err sennit_reply_refuse(sennit_reply reply, sennit_kind kind,
                                           const char *format, ...)
 #if defined(__GNUC__)
@@ -505,7 +506,8 @@ SENNIT_API sennit_err sennit_client_send(const sennit_client *client, const char
     X(PEER_LOST, 6, "connection lost before it was sent")                                \
     X(NO_MEMORY, 7, "out of memory")                                                     \
     X(BUS_CLOSED, 8, "bus closed")                                                       \
-    X(REJECTED, 9, "rejected by its handler")
+    X(REJECTED, 9, "rejected by its handler")                                            \
+    X(TOO_LARGE, 10, "larger than the node takes")
 
 typedef enum sennit_dead_reason {
 #define X(name, value, text) SENNIT_DEAD_##name = (value),
