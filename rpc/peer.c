@@ -671,7 +671,7 @@ admit(sni_conn *conn, const sni_frame *frame, const sni_record *first)
         return false;
     }
     if (conn->state == SNI_CONN_NEW && conn->linked != NULL &&
-        !(first != NULL && first->type == SNI_RECORD_ERR)) {
+        !(first != NULL && first->type == SNI_RECORD_ERR && first->id == 0)) {
         sni_peer_protocol(conn, "a frame came before the HELLO");
         return false;
     }

@@ -174,6 +174,9 @@ read_elements(elements *from, uint64_t type, sni_record *out)
     case SNI_RECORD_REQ:
     case SNI_RECORD_SEND:
     case SNI_RECORD_PUB:
+        if (out->type == SNI_RECORD_REQ && out->id == 0 && !from->in.err)
+            sennit_unpack_fail(&from->in, SENNIT_EPROTO,
+                               "a request's id must not be 0"); /* ERR 0 is for all */
         read_address(from, out);
         out->budget_us = uint_or(from, 0, UINT64_MAX);
         out->headers = read_headers(from);

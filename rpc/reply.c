@@ -309,6 +309,9 @@ static sennit_err
 fail_with(sennit_reply reply, sennit_kind kind, sennit_ran ran, const char *format,
           va_list args)
 {
+    /* A refusal goes beyond the queue's bound (B2): if it had to wait for room its
+     * handler would return without an answer, and the caller be told that it ran. */
+    bool control = ran == SENNIT_RAN_NEVER;
     sennit_error error;
     sni_inbound *inbound;
     sennit_err err = claim(reply, &inbound);
@@ -320,7 +323,7 @@ fail_with(sennit_reply reply, sennit_kind kind, sennit_ran ran, const char *form
                      "%s", "");
     (void)vsnprintf(error.message, sizeof error.message, format, args);
     make_utf8(error.message);
-    return fail(inbound, &error, false);
+    return fail(inbound, &error, control);
 }
 
 sennit_err

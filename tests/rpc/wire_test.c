@@ -207,14 +207,14 @@ static void
 a_guest_calls_without_a_hello(void **state)
 {
     stage *on = *state;
-    sni_record record = request(0, "echo");
+    sni_record record = request(1, "echo");
     heard from;
 
     sni_record_write(&on->out, &record);
     say(on);
     record = hear(on, &from, false);
     assert_int_equal(record.type, SNI_RECORD_RES);
-    assert_int_equal(record.id, 0);
+    assert_int_equal(record.id, 1);
     assert_int_equal(record.body.size, 4);
     assert_memory_equal(record.body.data, "body", 4);
     sennit_msg_fini(&from.msg);
@@ -447,6 +447,9 @@ static const broken_row broken[] = {
     BROKEN("\xc1", "0xc1 is not msgpack"),
     BROKEN("\x91\x08\xc4\x00", "DATA records (streams) are not built yet"),
     BROKEN("\x91\x40\xc4\x00", "unknown record type"),
+    BROKEN("\x93\x02\x00\xa4"
+           "echo\xc4\x00",
+           "a request's id must not be 0"),
     BROKEN("\x92\x03\x01\xc4\x00",
            "a guest may send REQ, SEND, PUB, CANCEL and PING only"),
     BROKEN("\x93\x05\x00\xb1$sennit.consumers\xc4\x00",
@@ -462,7 +465,7 @@ a_broken_frame_of_a_guest_is_answered_and_the_next_one_served(void **state)
     stage *on = *state;
 
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
-        sni_record record = request(i, "echo");
+        sni_record record = request(i + 1, "echo");
         heard from;
 
         say_bytes(on, broken[i].bytes, broken[i].size);
@@ -875,7 +878,7 @@ B3_a_guest_that_never_reads_is_bounded_in_bytes(void **state)
         sennit_bus_consume(on->bus, "much", NULL, &consumer, give_much, &counts),
         SENNIT_OK);
     for (unsigned i = 0; i < CALLS; i++) {
-        record = request(i, "much");
+        record = request(i + 1, "much");
         sni_record_write(&on->out, &record);
         say(on);
     }
@@ -897,6 +900,54 @@ B3_a_guest_that_never_reads_is_bounded_in_bytes(void **state)
     }
     assert_int_equal(results, counts.given);
     assert_int_equal(failures, counts.refused);
+}
+
+static void
+refuse_it(sennit_ctx *ctx, sennit_bytes body, void *arg)
+{
+    (void)body;
+    (void)arg;
+    assert_int_equal(sennit_reply_refuse(sennit_ctx_reply(ctx), SENNIT_KIND_BAD_MESSAGE,
+                                         "not like this"),
+                     SENNIT_OK);
+}
+
+static void
+R10_a_refusal_says_never_however_full_the_send_queue_is(void **state)
+{
+    enum { CALLS = 60, REFUSALS = 3000 };
+    stage *on = *state;
+    generous counts = { 0, 0 };
+    unsigned never = 0;
+    sennit_consumer *consumer;
+    sni_record record;
+    heard from;
+
+    assert_int_equal(
+        sennit_bus_consume(on->bus, "much", NULL, &consumer, give_much, &counts),
+        SENNIT_OK);
+    assert_int_equal(sennit_bus_consume(on->bus, "no", NULL, &consumer, refuse_it, NULL),
+                     SENNIT_OK);
+    for (unsigned i = 1; i <= CALLS + REFUSALS; i++) {
+        record = request(i, i <= CALLS ? "much" : "no");
+        sni_record_write(&on->out, &record);
+    }
+    say(on);
+    while (rig_stats(on->bus).handled_total < CALLS + REFUSALS)
+        (void)sennit_loop_turn(on->loop, 100);
+    while (never < REFUSALS) {
+        hear_frame(on, &from);
+        while (sni_frame_read(&from.frame, &record) == SNI_FRAME_RECORD) {
+            if (record.id <= CALLS)
+                continue;
+            assert_int_equal(record.type, SNI_RECORD_ERR);
+            assert_int_equal(record.kind, SENNIT_KIND_BAD_MESSAGE);
+            assert_int_equal(record.ran, SENNIT_RAN_NEVER);
+            never++;
+        }
+        sennit_msg_fini(&from.msg);
+    }
+    assert_true(counts.refused > 0); /* it was full */
 }
 
 /* What the raw peer may say, right or wrong, one byte in it changed at random. */
@@ -1209,6 +1260,47 @@ a_node_that_refuses_us_is_greeted_again(void **state)
     be_met(on);
 }
 
+/* Takes what comes up to a greeting, and leaves that unanswered. */
+static void
+be_greeted(called *on)
+{
+    sni_record record = { .type = SNI_RECORD_ERR };
+    heard from;
+
+    while (record.type != SNI_RECORD_HELLO) {
+        take_frame(on, &from);
+        assert_int_equal(sni_frame_read(&from.frame, &record), SNI_FRAME_RECORD);
+        sennit_msg_fini(&from.msg);
+    }
+    on->sequence = 0;
+}
+
+static void
+T2_before_its_hello_a_node_may_only_refuse_us(void **state)
+{
+    called *on = *state;
+    sni_record refusal = { .type = SNI_RECORD_ERR,
+                           .kind = SENNIT_KIND_PROTOCOL,
+                           .message = sennit_str_of("I do not know you") };
+    sni_record answer = { .type = SNI_RECORD_ERR, .id = 5, .kind = SENNIT_KIND_TIMEOUT };
+    sni_record event = { .type = SNI_RECORD_PUB, .address = sennit_str_of("log") };
+    test_worker log = { .task = WORKER_NOTHING };
+
+    (void)rig_consume(on->bus, "log", &log);
+    be_greeted(on);
+    give_record(on, &answer);
+    be_greeted(on); /* on a new connection */
+    assert_string_equal(on->seen.reason, "a frame came before the HELLO");
+    sennit_pack_uint(&on->out, 1);
+    sni_record_write(&on->out, &refusal);
+    sni_record_write(&on->out, &event);
+    give_frame(on);
+    be_greeted(on);
+    assert_string_equal(on->seen.reason, "I do not know you");
+    assert_int_equal(log.runs, 0);
+    assert_int_equal(rig_stats(on->bus).protocol_errors_total, 1);
+}
+
 static void
 a_node_that_drains_gets_no_new_calls(void **state)
 {
@@ -1401,6 +1493,7 @@ static const struct CMUnitTest tests[] = {
     STAGE_TEST(a_peer_that_asks_and_never_reads_is_dropped),
     STAGE_TEST(one_turn_reads_a_bounded_number_of_records),
     STAGE_TEST(B3_a_guest_that_never_reads_is_bounded_in_bytes),
+    STAGE_TEST(R10_a_refusal_says_never_however_full_the_send_queue_is),
     STAGE_TEST(whatever_a_peer_says_harms_nobody_else),
     STAGE_TEST(nodes_that_vanish_in_one_turn_are_all_noticed),
     CALLED_TEST(R4_late_double_and_foreign_replies_reach_nobody),
@@ -1408,6 +1501,7 @@ static const struct CMUnitTest tests[] = {
     CALLED_TEST(T2_a_who_makes_the_link_greet_again),
     CALLED_TEST(a_node_that_answers_nonsense_fails_its_own_calls_with_protocol),
     CALLED_TEST(a_node_that_refuses_us_is_greeted_again),
+    CALLED_TEST(T2_before_its_hello_a_node_may_only_refuse_us),
     CALLED_TEST(a_node_that_drains_gets_no_new_calls),
     CALLED_TEST(what_left_and_what_did_not_is_told_apart),
     cmocka_unit_test(D7_an_exact_topic_ends_in_nul_and_its_frame_is_one_record),
