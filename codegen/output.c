@@ -42,12 +42,19 @@ sni_output_add(sni_output *output, const char *path, const char *data, size_t si
     return written ? true : fail(output, path, why);
 }
 
-/* A directory would let itself be moved aside like a file. */
+/* Whether a file may stand there: directories and devices would let themselves be moved
+ * aside like a file. */
 static bool
-is_directory(const char *path)
+check_place(sni_output *output, const char *path)
 {
     struct stat status;
-    return !stat(path, &status) && S_ISDIR(status.st_mode);
+    if (stat(path, &status) || S_ISREG(status.st_mode))
+        return true;
+    if (S_ISDIR(status.st_mode))
+        return fail(output, path, EISDIR);
+    snprintf(output->failure, sizeof(output->failure),
+             "cannot write %s: it is not a regular file", path);
+    return false;
 }
 
 /* Puts the new file where it belongs, and the one before it, if any, aside. */
@@ -88,8 +95,7 @@ sni_output_commit(sni_output *output)
     size_t done = 0;
     bool good = true;
     for (size_t i = 0; good && i < output->count; i++)
-        if (is_directory(output->files[i].path))
-            good = fail(output, output->files[i].path, EISDIR);
+        good = check_place(output, output->files[i].path);
     while (good && done < output->count) {
         good = replace(output, done);
         done += good;

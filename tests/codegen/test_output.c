@@ -137,12 +137,26 @@ a_directory_in_the_place_of_a_file_is_refused_and_left_alone(void **state)
     assert_int_equal(count_entries(test->two), 0);
 }
 
+static void
+a_device_in_the_place_of_a_file_is_refused_and_left_alone(void **state)
+{
+    output_case *test = *state;
+    struct stat status;
+    assert_int_equal(mkfifo(test->two, 0600), 0); /* stands for /dev/null */
+    assert_false(commit(test, "new 1", "new 2"));
+    assert_non_null(strstr(test->output.failure, "not a regular file"));
+    assert_int_equal(stat(test->two, &status), 0);
+    assert_true(S_ISFIFO(status.st_mode));
+    assert_int_equal(count_entries(test->folder), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
     TEST(new_files_take_the_place_of_earlier_ones),
     TEST(when_the_last_rename_fails_no_file_is_left),
     TEST(when_the_last_rename_fails_the_earlier_files_are_back),
+    TEST(a_device_in_the_place_of_a_file_is_refused_and_left_alone),
     TEST(a_directory_in_the_place_of_a_file_is_refused_and_left_alone),
 };
 
