@@ -364,22 +364,12 @@ init_lists(sennit_bus *bus)
         sni_link_init(heads[i]);
 }
 
-sennit_err
-sennit_bus_open(sennit_bus **out, sennit_loop *loop, const sennit_bus_opts *opts)
+/* What needs no memory. */
+static void
+bus_init(sennit_bus *bus, sennit_loop *loop, const sennit_bus_opts *opts)
 {
-    static const sennit_bus_opts defaults = SENNIT_BUS_OPTS_DEFAULT;
     const sennit_allocator *alloc = sennit_loop_allocator(loop);
-    sennit_bus *bus;
-    sennit_err err;
 
-    if (opts == NULL)
-        opts = &defaults;
-    err = check_opts(opts);
-    if (err)
-        return err;
-    bus = sni_acquire_zero(alloc, sizeof *bus);
-    if (bus == NULL)
-        return SENNIT_ENOMEM;
     bus->loop = loop;
     bus->alloc = alloc;
     bus->opts = *opts;
@@ -396,6 +386,24 @@ sennit_bus_open(sennit_bus **out, sennit_loop *loop, const sennit_bus_opts *opts
     sennit_buf_init(&bus->headers, alloc);
     sennit_buf_init(&bus->record, alloc);
     sennit_buf_init(&bus->consumed, alloc);
+}
+
+sennit_err
+sennit_bus_open(sennit_bus **out, sennit_loop *loop, const sennit_bus_opts *opts)
+{
+    static const sennit_bus_opts defaults = SENNIT_BUS_OPTS_DEFAULT;
+    sennit_bus *bus;
+    sennit_err err;
+
+    if (opts == NULL)
+        opts = &defaults;
+    err = check_opts(opts);
+    if (err)
+        return err;
+    bus = sni_acquire_zero(sennit_loop_allocator(loop), sizeof *bus);
+    if (bus == NULL)
+        return SENNIT_ENOMEM;
+    bus_init(bus, loop, opts);
     err = refill(bus);
     if (err)
         goto fail;
@@ -403,10 +411,10 @@ sennit_bus_open(sennit_bus **out, sennit_loop *loop, const sennit_bus_opts *opts
     err = copy_advertise(bus);
     if (err)
         goto fail;
-    err = sni_routes_new(&bus->routes, alloc);
+    err = sni_routes_new(&bus->routes, bus->alloc);
     if (err)
         goto fail;
-    err = sennit_arena_new(&bus->arena, alloc);
+    err = sennit_arena_new(&bus->arena, bus->alloc);
     if (err)
         goto fail;
     /* The first start is the only one that should need memory. */

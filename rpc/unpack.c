@@ -78,13 +78,58 @@ type_of(uint8_t first)
     return SENNIT_PACK_INT;
 }
 
+/* The rest of a head whose first byte is 0xc0 .. 0xdf. NULL or why not. */
+static const char *
+wide_read(const uint8_t *at, size_t left, value_head *out)
+{
+    uint8_t first = at[0];
+    size_t width = number_width[first - 0xc0];
+
+    if (left < 1 + width)
+        return truncated;
+    out->number = number_at(at + 1, width);
+    out->head_size = 1 + width;
+    switch (out->type) {
+    case SENNIT_PACK_BAD:
+        return reserved_byte;
+    case SENNIT_PACK_INT:
+        out->number = sign_extend(out->number, width);
+        break;
+    case SENNIT_PACK_BOOL:
+        out->number = first & 1;
+        break;
+    case SENNIT_PACK_EXT:
+        if (left < out->head_size + 1)
+            return truncated;
+        out->body_size = width == 0 ? (size_t)1 << (first - 0xd4) : out->number;
+        out->ext_type = (int8_t)at[out->head_size];
+        out->head_size += 1;
+        break;
+    case SENNIT_PACK_STR:
+    case SENNIT_PACK_BIN:
+        out->body_size = out->number;
+        break;
+    case SENNIT_PACK_ARRAY:
+    case SENNIT_PACK_MAP:
+        out->count = out->number;
+        break;
+    case SENNIT_PACK_END:
+    case SENNIT_PACK_NIL:
+    case SENNIT_PACK_UINT:
+    case SENNIT_PACK_F32:
+    case SENNIT_PACK_F64:
+        break;
+    }
+    return NULL;
+}
+
 /* Reads the head at the front of `left` bytes, left > 0. Returns NULL or why not.
  * Lengths are checked against what is left, counts as if every value took a byte. */
 static const char *
 head_read(const uint8_t *at, size_t left, value_head *out)
 {
     uint8_t first = at[0];
-    size_t width;
+    const char *reason;
 
     out->type = type_of(first);
     out->number = first;
@@ -97,48 +142,14 @@ head_read(const uint8_t *at, size_t left, value_head *out)
         out->number = sign_extend(first, 1);
         return NULL;
     }
-    if (first < 0xc0) {
-        if (out->type == SENNIT_PACK_STR)
-            out->body_size = first & 0x1f;
-        else
-            out->count = first & 0x0f;
+    if (first >= 0xc0) {
+        reason = wide_read(at, left, out);
+        if (reason != NULL)
+            return reason;
+    } else if (out->type == SENNIT_PACK_STR) {
+        out->body_size = first & 0x1f;
     } else {
-        width = number_width[first - 0xc0];
-        if (left < 1 + width)
-            return truncated;
-        out->number = number_at(at + 1, width);
-        out->head_size = 1 + width;
-        switch (out->type) {
-        case SENNIT_PACK_BAD:
-            return reserved_byte;
-        case SENNIT_PACK_INT:
-            out->number = sign_extend(out->number, width);
-            break;
-        case SENNIT_PACK_BOOL:
-            out->number = first & 1;
-            break;
-        case SENNIT_PACK_EXT:
-            if (left < out->head_size + 1)
-                return truncated;
-            out->body_size = width == 0 ? (size_t)1 << (first - 0xd4) : out->number;
-            out->ext_type = (int8_t)at[out->head_size];
-            out->head_size += 1;
-            break;
-        case SENNIT_PACK_STR:
-        case SENNIT_PACK_BIN:
-            out->body_size = out->number;
-            break;
-        case SENNIT_PACK_ARRAY:
-        case SENNIT_PACK_MAP:
-            out->count = out->number;
-            break;
-        case SENNIT_PACK_END:
-        case SENNIT_PACK_NIL:
-        case SENNIT_PACK_UINT:
-        case SENNIT_PACK_F32:
-        case SENNIT_PACK_F64:
-            break;
-        }
+        out->count = first & 0x0f;
     }
     left -= out->head_size;
     if (out->body_size > left)
