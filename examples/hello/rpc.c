@@ -53,10 +53,7 @@ ask(sennit_bus *bus, sennit_arena *arena, const char *name)
 int
 main(void)
 {
-    static const hello_greeter_vtable methods = {
-        .abi = sizeof(hello_greeter_vtable),
-        .greet = greet,
-    };
+    static const hello_greeter_vtable methods = HELLO_GREETER_VTABLE_INIT(.greet = greet);
     sennit_loop *loop = NULL;
     sennit_bus *bus = NULL;
     sennit_arena *arena = NULL;

@@ -296,14 +296,9 @@ caught_up(sennit_ctx *ctx, const pkglog_stats_caught_up_args *in,
     (void)ctx;
 }
 
-static const pkglog_stats_vtable methods = {
-    .abi = sizeof(pkglog_stats_vtable),
-    .totals = totals,
-    .top = top,
-    .history = history,
-    .heard = heard,
-    .caught_up = caught_up,
-};
+static const pkglog_stats_vtable methods =
+    PKGLOG_STATS_VTABLE_INIT(.totals = totals, .top = top, .history = history,
+                             .heard = heard, .caught_up = caught_up);
 
 /* ---- Program ---------------------------------------------------------- */
 
