@@ -265,7 +265,10 @@ the_rest_is_read_after_the_sender_has_gone(test_alloc *alloc, void *arg)
                 memcpy(&number, sennit_msg_data(&msg), sizeof number);
         }
         sennit_sock_close(r.from);
-        while (net_stats(r.to).connections > 0)
+        /* A receiver that had to stop receiving, because the window it got was full
+         * of unread messages, does not hear it: the rest then comes from the
+         * connection, and all that follows holds as well. */
+        for (int i = 0; i < 200 && net_stats(r.to).connections > 0; i++)
             turn(&r);
         for (int i = frames; frames > 0 && i < FRAMES; i++) {
             assert_int_equal(recv_frame(&r, &msg), SENNIT_OK);
