@@ -437,13 +437,32 @@ wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
     return SENNIT_ECLOSED;
 }
 
+/* How long a call has tried already. */
+typedef struct waiting {
+    bool served;       /* without waiting: what happened meanwhile was looked at */
+    sennit_time until; /* 0: it has not waited yet */
+} waiting;
+
+/* A call found nothing to do. OK: it tries again. Errors: EAGAIN (it would have to
+ * wait and must not, or the time is up), and those of the turn. */
+static sennit_err
+try_again(sennit_sock *sock, waiting *wait, unsigned flags, int timeout_ms)
+{
+    if (!(flags & SENNIT_DONTWAIT) && timeout_ms != 0)
+        return wait_turn(sock, timeout_ms, &wait->until);
+    if (wait->served)
+        return SENNIT_EAGAIN;
+    wait->served = true;
+    sni_loop_service(sock->loop);
+    return SENNIT_OK;
+}
+
 sennit_err
 sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     size_t size = sennit_msg_size(msg);
     bool more = flags & SENNIT_MORE;
-    bool served = false; /* without waiting: one look at what has happened meanwhile */
-    sennit_time until = 0;
+    waiting wait = { false, 0 };
     sennit_err err = enter(sock);
 
     while (err == SENNIT_OK) {
@@ -457,17 +476,8 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
             }
             return SENNIT_OK;
         }
-        if (err != SENNIT_EAGAIN)
-            return err;
-        if ((flags & SENNIT_DONTWAIT) || sock->opts.send_timeout_ms == 0) {
-            if (served)
-                return err;
-            sni_loop_service(sock->loop);
-            served = true;
-            err = SENNIT_OK;
-            continue;
-        }
-        err = wait_turn(sock, sock->opts.send_timeout_ms, &until);
+        if (err == SENNIT_EAGAIN)
+            err = try_again(sock, &wait, flags, sock->opts.send_timeout_ms);
     }
     return err;
 }
@@ -476,8 +486,7 @@ sennit_err
 sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     sni_msg taken;
-    bool served = false;
-    sennit_time until = 0;
+    waiting wait = { false, 0 };
     sennit_err err = enter(sock);
 
     sennit_msg_init(sni_msg_public(&taken));
@@ -493,17 +502,8 @@ sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
             sni_loop_taken(sock->loop);
             return SENNIT_OK;
         }
-        if (err != SENNIT_EAGAIN)
-            return err;
-        if ((flags & SENNIT_DONTWAIT) || sock->opts.recv_timeout_ms == 0) {
-            if (served)
-                return err;
-            sni_loop_service(sock->loop);
-            served = true;
-            err = SENNIT_OK;
-            continue;
-        }
-        err = wait_turn(sock, sock->opts.recv_timeout_ms, &until);
+        if (err == SENNIT_EAGAIN)
+            err = try_again(sock, &wait, flags, sock->opts.recv_timeout_ms);
     }
     return err;
 }
