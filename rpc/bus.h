@@ -384,7 +384,7 @@ sennit_err sni_bus_headers(sennit_bus *bus, const sennit_call_opts *opts,
 sennit_err sni_conn_new(sennit_bus *bus, sni_linked *linked, uint32_t number,
                         sni_conn **out);
 
-/* Frees it; nothing waits for it any more (see sni_conn_lost()). */
+/* Frees it; nothing waits for it any more (see sni_peer_lost()). */
 void sni_conn_free(sni_conn *conn);
 
 /* Queues one record. `control`: may exceed the queue's bound (B2); a peer that lets

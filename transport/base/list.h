@@ -48,12 +48,6 @@ sni_list_push(sni_link *head, sni_link *link)
 }
 
 static inline void
-sni_list_push_front(sni_link *head, sni_link *link)
-{
-    sni_list_push(head->next, link);
-}
-
-static inline void
 sni_link_remove(sni_link *link)
 {
     link->prev->next = link->next;

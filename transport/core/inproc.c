@@ -32,13 +32,13 @@ find_name(sennit_loop *loop, const char *name)
     return NULL;
 }
 
-static void
-tell(sni_pipe *pipe, sennit_event_kind kind, const char *name, sennit_err err,
-     const char *reason)
+void
+sni_inproc_event(sni_pipe *pipe, sennit_event_kind kind, sennit_err err,
+                 const char *reason)
 {
     char endpoint[SNI_INPROC_NAME_MAX + 10] = "inproc://";
 
-    memcpy(endpoint + 9, name, strlen(name) + 1);
+    memcpy(endpoint + 9, pipe->inproc_name, strlen(pipe->inproc_name) + 1);
     sni_sock_event(pipe->sock, kind, endpoint, pipe->peer.number, err, reason, 0,
                    sennit_msg_bytes(&pipe->peer.identity));
 }
@@ -55,7 +55,7 @@ meet(sni_pipe *pipe)
 
 /* Gives the far end to the binder and introduces both. */
 static sennit_err
-join(sennit_sock *binder, sni_pipe *near, sni_pipe *far, const char *name)
+join(sennit_sock *binder, sni_pipe *near, sni_pipe *far)
 {
     const char *type = sennit_sock_type_name(near->sock->type);
     sennit_err err;
@@ -81,8 +81,8 @@ join(sennit_sock *binder, sni_pipe *near, sni_pipe *far, const char *name)
     sni_pipe_update_writable(near);
     binder->stats.connections++;
     near->sock->stats.connections++;
-    tell(far, SENNIT_EVENT_READY, name, SENNIT_OK, "");
-    tell(near, SENNIT_EVENT_READY, name, SENNIT_OK, "");
+    sni_inproc_event(far, SENNIT_EVENT_READY, SENNIT_OK, "");
+    sni_inproc_event(near, SENNIT_EVENT_READY, SENNIT_OK, "");
     return SENNIT_OK;
 }
 
@@ -112,10 +112,10 @@ sni_inproc_bind(sennit_sock *sock, const char *name)
         if (strcmp(waiting->name, name) != 0)
             continue;
         sni_link_remove(link);
-        err = join(sock, waiting->near, waiting->far, name);
+        err = join(sock, waiting->near, waiting->far);
         if (err) {
-            tell(waiting->near, SENNIT_EVENT_HANDSHAKE_FAILED, name, err,
-                 "the bound socket refused the peer");
+            sni_inproc_event(waiting->near, SENNIT_EVENT_HANDSHAKE_FAILED, err,
+                             "the bound socket refused the peer");
             sni_pipe_free(waiting->far);
         }
         sni_release(&loop->allocator, waiting);
@@ -179,7 +179,7 @@ sni_inproc_connect(sennit_sock *sock, const char *name)
     far->mate = near;
     err = sni_pipe_attach(near);
     if (err == SENNIT_OK)
-        err = entry != NULL ? join(entry->sock, near, far, name)
+        err = entry != NULL ? join(entry->sock, near, far)
                             : wait_for_bind(sock, near, far, name);
     if (err) {
         near->mate = NULL;

@@ -8,6 +8,10 @@
 /* Names within one loop. A connect may come before the bind: its pipe exists at
  * once and waits. */
 
+/* Tells the monitor of an inproc pipe's socket. */
+void sni_inproc_event(sni_pipe *pipe, sennit_event_kind kind, sennit_err err,
+                      const char *reason);
+
 /* Errors: EADDRINUSE, ENOMEM. */
 sennit_err sni_inproc_bind(sennit_sock *sock, const char *name);
 

@@ -271,7 +271,7 @@ go_on(sennit_loop *loop)
     take_list(&taken, &loop->again);
     while ((link = sni_list_first(&taken)) != NULL) {
         sni_link_remove(link);
-        sni_session_again(SNI_OWNER_OF(link, sni_session, again));
+        sni_session_receive(SNI_OWNER_OF(link, sni_session, again));
     }
     take_list(&taken, &loop->again_listeners);
     while ((link = sni_list_first(&taken)) != NULL) {

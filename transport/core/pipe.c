@@ -58,16 +58,12 @@ sni_pipe_drop_output(sni_pipe *pipe)
 void
 sni_pipe_disconnect_inproc(sni_pipe *pipe)
 {
-    char endpoint[SNI_INPROC_NAME_MAX + 10] = "inproc://";
-
     if (!pipe->inproc || !pipe->attached || !pipe->peer.connected)
         return;
     sni_pattern_disconnected(&pipe->sock->pattern, &pipe->peer, false);
     pipe->sock->stats.connections--;
-    memcpy(endpoint + 9, pipe->inproc_name, strlen(pipe->inproc_name) + 1);
-    sni_sock_event(pipe->sock, SENNIT_EVENT_DISCONNECTED, endpoint, pipe->peer.number,
-                   SENNIT_ECONNRESET, "closed by peer", 0,
-                   sennit_msg_bytes(&pipe->peer.identity));
+    sni_inproc_event(pipe, SENNIT_EVENT_DISCONNECTED, SENNIT_ECONNRESET,
+                     "closed by peer");
 }
 
 /* The other end takes no more and reads what it has. */
@@ -349,7 +345,7 @@ pull_inq(sni_pipe *pipe, sni_msg *msg)
         sni_pipe_update_writable(mate);
     /* The connection that came after the one these are from had to wait for them. */
     if (pipe->session != NULL && pipe->session->ready && !pipe->session->recv.pending)
-        sni_session_input_taken(pipe->session);
+        sni_session_receive(pipe->session);
     return SENNIT_OK;
 }
 
@@ -367,7 +363,7 @@ pull_engine(sni_pipe *pipe, sni_msg *msg)
         return SENNIT_OK;
     pipe->peer.unread--;
     if (pipe->peer.unread == 0 || !session->recv.pending)
-        sni_session_input_taken(session);
+        sni_session_receive(session);
     return SENNIT_OK;
 }
 

@@ -446,13 +446,7 @@ pump_input(sni_session *session)
 }
 
 void
-sni_session_input_taken(sni_session *session)
-{
-    pump_input(session);
-}
-
-void
-sni_session_again(sni_session *session)
+sni_session_receive(sni_session *session)
 {
     pump_input(session);
 }

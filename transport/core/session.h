@@ -54,14 +54,12 @@ void sni_session_output_added(sni_session *session);
 /* SUBSCRIBE or CANCEL goes out on the control lane. Errors: ENOMEM. */
 sennit_err sni_session_subscribe(sni_session *session, bool on, sennit_bytes topic);
 
-/* The application read from it: receives more if it had stopped. */
-void sni_session_input_taken(sni_session *session);
+/* Receives more, if back-pressure allows it: the application has read from it, or it
+ * had stopped to let others have a turn. */
+void sni_session_receive(sni_session *session);
 
 /* Writes what was gathered. */
 void sni_session_flush(sni_session *session);
-
-/* Goes on where it stopped to let others have a turn. */
-void sni_session_again(sni_session *session);
 
 /* Begins the end: it will be taken apart at the end of a turn. Repeats are no-ops. */
 void sni_session_end(sni_session *session, sennit_err err, const char *reason);
