@@ -139,24 +139,11 @@ link_events(sni_linked *linked)
 
     while (linked->sock != NULL &&
            sennit_sock_next_event(linked->sock, &event) == SENNIT_OK) {
-        switch (event.kind) {
-        case SENNIT_EVENT_READY:
+        /* The socket goes on by itself after everything else. */
+        if (event.kind == SENNIT_EVENT_READY)
             link_connected(linked, event.peer);
-            break;
-        case SENNIT_EVENT_DISCONNECTED:
-            if (linked->conn != NULL)
-                sni_peer_lost(linked->conn, SENNIT_KIND_PEER_LOST, event.reason);
-            break;
-        case SENNIT_EVENT_LISTENING:
-        case SENNIT_EVENT_CONNECTED:
-        case SENNIT_EVENT_ACCEPTED:
-        case SENNIT_EVENT_HANDSHAKE_FAILED:
-        case SENNIT_EVENT_CONNECT_FAILED:
-        case SENNIT_EVENT_RETRYING:
-        case SENNIT_EVENT_ACCEPT_FAILED:
-        case SENNIT_EVENT_UNBOUND:
-            break; /* the socket goes on by itself */
-        }
+        else if (event.kind == SENNIT_EVENT_DISCONNECTED && linked->conn != NULL)
+            sni_peer_lost(linked->conn, SENNIT_KIND_PEER_LOST, event.reason);
     }
 }
 

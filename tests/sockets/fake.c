@@ -110,7 +110,13 @@ scripted_random(sni_pattern *pattern)
     return fake_of(pattern)->random;
 }
 
-static const sni_port port = { push, fan, pull, subscribe, scripted_random };
+static const sni_port port = {
+    .push = push,
+    .fan = fan,
+    .pull = pull,
+    .subscribe = subscribe,
+    .random = scripted_random,
+};
 
 void
 fake_open(fake *f, sennit_sock_type type, bool mandatory)
@@ -119,10 +125,12 @@ fake_open(fake *f, sennit_sock_type type, bool mandatory)
 
     memset(f, 0, sizeof *f);
     f->random = random;
+    f->opts = (sennit_sock_opts)SENNIT_SOCK_OPTS_DEFAULT;
+    f->opts.router_mandatory = mandatory;
     test_alloc_init(&f->alloc);
     for (int i = 0; i < FAKE_PEERS_MAX; i++)
         sni_peer_init(&f->peers[i].peer);
-    sni_pattern_init(&f->pattern, type, &port, &f->alloc.allocator, &f->stats, mandatory);
+    sni_pattern_init(&f->pattern, type, &port, &f->alloc.allocator, &f->stats, &f->opts);
 }
 
 void

@@ -33,6 +33,7 @@ typedef struct fake_peer {
 typedef struct fake {
     sni_pattern pattern;
     sennit_sock_stats stats;
+    sennit_sock_opts opts;
     test_alloc alloc;
     fake_peer peers[FAKE_PEERS_MAX];
     uint64_t random;         /* what the port's random gives */

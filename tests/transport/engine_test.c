@@ -235,19 +235,20 @@ the_handshake_must_be_done_in_time(void **state)
 
         open_rig(&rig, &alloc, &opts);
         opened = rig.now;
-        assert_int_equal(sni_engine_deadline(rig.engine), opened + 250 * MS);
+        assert_int_equal(sni_engine_deadline(rig.engine, true), opened + 250 * MS);
         if (size > 0)
             (void)test_rig_feed(&rig, sni_bytes(w.data, size), TEST_FEED_COPY);
         rig.now = opened + 250 * MS - 1;
-        assert_int_equal(sni_engine_tick(rig.engine, rig.now), SENNIT_OK);
+        assert_int_equal(sni_engine_tick(rig.engine, rig.now, true), SENNIT_OK);
         rig.now++;
         if (size < w.size) {
-            assert_int_equal(sni_engine_tick(rig.engine, rig.now), SENNIT_ETIMEDOUT);
+            assert_int_equal(sni_engine_tick(rig.engine, rig.now, true),
+                             SENNIT_ETIMEDOUT);
             assert_string_equal(test_rig_reason(&rig), "handshake not finished in time");
         } else {
-            assert_int_equal(sni_engine_tick(rig.engine, rig.now), SENNIT_OK);
+            assert_int_equal(sni_engine_tick(rig.engine, rig.now, true), SENNIT_OK);
         }
-        assert_int_equal(sni_engine_deadline(rig.engine), SENNIT_NEVER);
+        assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
         close_rig(&rig, &alloc);
     }
     free(w.data);
@@ -263,8 +264,8 @@ without_a_handshake_timeout_there_is_no_deadline(void **state)
     (void)state;
     opts.handshake_timeout = 0;
     open_rig(&rig, &alloc, &opts);
-    assert_int_equal(sni_engine_deadline(rig.engine), SENNIT_NEVER);
-    assert_int_equal(sni_engine_tick(rig.engine, SENNIT_NEVER - 1), SENNIT_OK);
+    assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
+    assert_int_equal(sni_engine_tick(rig.engine, SENNIT_NEVER - 1, true), SENNIT_OK);
     close_rig(&rig, &alloc);
 }
 
@@ -811,22 +812,22 @@ a_ping_with_a_time_to_live_arms_a_deadline(void **state)
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
-    assert_int_equal(sni_engine_deadline(rig.engine), SENNIT_NEVER);
+    assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
     wire_command(&w, "PING", "\0\5", 2);
     rig.now += 77;
     due = rig.now + 500 * MS;
     assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
                      SENNIT_OK);
-    assert_int_equal(sni_engine_deadline(rig.engine), due);
-    assert_int_equal(sni_engine_tick(rig.engine, due - 1), SENNIT_OK);
+    assert_int_equal(sni_engine_deadline(rig.engine, true), due);
+    assert_int_equal(sni_engine_tick(rig.engine, due - 1, true), SENNIT_OK);
     /* Whatever comes disarms it. */
     assert_int_equal(test_rig_feed(&rig, sni_bytes("\0\0", 2), TEST_FEED_COPY),
                      SENNIT_OK);
-    assert_int_equal(sni_engine_deadline(rig.engine), SENNIT_NEVER);
-    assert_int_equal(sni_engine_tick(rig.engine, due + 1), SENNIT_OK);
+    assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
+    assert_int_equal(sni_engine_tick(rig.engine, due + 1, true), SENNIT_OK);
     assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
                      SENNIT_OK);
-    assert_int_equal(sni_engine_tick(rig.engine, due), SENNIT_ETIMEDOUT);
+    assert_int_equal(sni_engine_tick(rig.engine, due, true), SENNIT_ETIMEDOUT);
     assert_string_equal(test_rig_reason(&rig),
                         "nothing received within the peer's PING TTL");
     free(w.data);
@@ -856,7 +857,8 @@ what_follows_a_ping_in_the_same_receive_disarms_it_too(void **state)
                 (void)test_rig_feed(&rig, sni_bytes(w.data, cut), TEST_FEED_COPY);
             (void)test_rig_feed(&rig, sni_bytes(w.data + cut, w.size - cut),
                                 TEST_FEED_COPY);
-            if ((sni_engine_deadline(rig.engine) == SENNIT_NEVER) != (rows[i].after > 0))
+            if ((sni_engine_deadline(rig.engine, true) == SENNIT_NEVER) !=
+                (rows[i].after > 0))
                 fail_msg("PING and %s, cut at %zu", rows[i].name, cut);
             free(w.data);
             close_rig(&rig, &alloc);
@@ -902,7 +904,7 @@ the_end_of_the_stream_is_understood_at_every_octet(void **state)
         /* Whole messages that came before can still be had. */
         test_rig_take_events(&rig);
         assert_int_equal(rig.msgs_received, (size >= ends[0]) + (size >= ends[1]));
-        assert_int_equal(sni_engine_deadline(rig.engine), SENNIT_NEVER);
+        assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
         close_rig(&rig, &alloc);
     }
     free(w.data);
@@ -924,7 +926,7 @@ broken_is_final_and_remembers_why(void **state)
                      SENNIT_EPROTO);
     assert_int_equal(test_rig_feed(&rig, sni_bytes(NULL, 0), TEST_FEED_COPY),
                      SENNIT_EPROTO);
-    assert_int_equal(sni_engine_tick(rig.engine, rig.now), SENNIT_EPROTO);
+    assert_int_equal(sni_engine_tick(rig.engine, rig.now, true), SENNIT_EPROTO);
     assert_int_equal(sni_engine_why(rig.engine, &reason), SENNIT_EPROTO);
     assert_string_equal(reason, "malformed frame head");
     assert_int_equal(test_rig_send(&rig, "z", 1, false), SENNIT_OK);

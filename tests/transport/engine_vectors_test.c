@@ -107,11 +107,11 @@ wait_for(test_rig *rig, unsigned wait_ms)
     if (wait_ms == 0)
         return;
     rig->now += (sennit_time)wait_ms * 1000000u - 1;
-    (void)sni_engine_tick(rig->engine, rig->now);
+    (void)sni_engine_tick(rig->engine, rig->now, true);
     if (test_rig_reason(rig)[0] != '\0')
         fail_msg("closed before %u ms were over", wait_ms);
     rig->now += 1;
-    (void)sni_engine_tick(rig->engine, rig->now);
+    (void)sni_engine_tick(rig->engine, rig->now, true);
 }
 
 static result

@@ -55,27 +55,26 @@ sni_events_pop(sni_events *events, sennit_event *out)
 const char *
 sennit_event_name(sennit_event_kind kind)
 {
-    switch (kind) {
-    case SENNIT_EVENT_LISTENING:
-        return "LISTENING";
-    case SENNIT_EVENT_CONNECTED:
-        return "CONNECTED";
-    case SENNIT_EVENT_ACCEPTED:
-        return "ACCEPTED";
-    case SENNIT_EVENT_READY:
-        return "READY";
-    case SENNIT_EVENT_DISCONNECTED:
-        return "DISCONNECTED";
-    case SENNIT_EVENT_HANDSHAKE_FAILED:
-        return "HANDSHAKE_FAILED";
-    case SENNIT_EVENT_CONNECT_FAILED:
-        return "CONNECT_FAILED";
-    case SENNIT_EVENT_RETRYING:
-        return "RETRYING";
-    case SENNIT_EVENT_ACCEPT_FAILED:
-        return "ACCEPT_FAILED";
-    case SENNIT_EVENT_UNBOUND:
-        return "UNBOUND";
-    }
-    return "?";
+    static const char *const names[] = {
+        [SENNIT_EVENT_LISTENING] = "LISTENING",
+        [SENNIT_EVENT_CONNECTED] = "CONNECTED",
+        [SENNIT_EVENT_ACCEPTED] = "ACCEPTED",
+        [SENNIT_EVENT_READY] = "READY",
+        [SENNIT_EVENT_DISCONNECTED] = "DISCONNECTED",
+        [SENNIT_EVENT_HANDSHAKE_FAILED] = "HANDSHAKE_FAILED",
+        [SENNIT_EVENT_CONNECT_FAILED] = "CONNECT_FAILED",
+        [SENNIT_EVENT_RETRYING] = "RETRYING",
+        [SENNIT_EVENT_ACCEPT_FAILED] = "ACCEPT_FAILED",
+        [SENNIT_EVENT_UNBOUND] = "UNBOUND",
+        [SENNIT_EVENT_CONNECTING] = "CONNECTING",
+        [SENNIT_EVENT_BIND_FAILED] = "BIND_FAILED",
+        [SENNIT_EVENT_SUBSCRIBED] = "SUBSCRIBED",
+        [SENNIT_EVENT_UNSUBSCRIBED] = "UNSUBSCRIBED",
+        [SENNIT_EVENT_SLOW] = "SLOW",
+        [SENNIT_EVENT_GAVE_UP] = "GAVE_UP",
+    };
+
+    if ((size_t)kind >= sizeof names / sizeof names[0] || names[kind] == NULL)
+        return "?";
+    return names[kind];
 }

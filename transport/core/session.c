@@ -39,6 +39,15 @@ tell(sni_session *session, sennit_event_kind kind, sennit_err err, const char *r
 
 /* ---- deadlines --------------------------------------------------------- */
 
+/* A reader that has stopped for back-pressure cannot hear the peer, and a peer that
+ * takes nothing for back-pressure may not have seen our PING: silence is no proof then.
+ */
+static bool
+hearing(const sni_session *session)
+{
+    return !session->ready || (session->recv.pending && !session->send.pending);
+}
+
 static void
 on_deadline(void *arg)
 {
@@ -53,7 +62,8 @@ on_deadline(void *arg)
         sni_session_end(session, SENNIT_ETIMEDOUT, "not connected in time");
         return;
     }
-    err = sni_engine_tick(session->engine, sni_loop_now(session->sock->loop));
+    err = sni_engine_tick(session->engine, sni_loop_now(session->sock->loop),
+                          hearing(session));
     if (err) {
         (void)sni_engine_why(session->engine, &reason);
         sni_session_end(session, err, reason);
@@ -74,17 +84,11 @@ set_deadline(sni_session *session, sennit_time at)
         sni_session_end(session, SENNIT_ENOMEM, "no memory for a timer");
 }
 
-/* A reader that has stopped for back-pressure cannot hear the peer, so silence is
- * no proof then: the clock runs only while it listens. */
 static void
 update_deadline(sni_session *session)
 {
-    if (session->is_ending)
-        return;
-    if (session->ready && !session->recv.pending)
-        set_deadline(session, SENNIT_NEVER);
-    else
-        set_deadline(session, sni_engine_deadline(session->engine));
+    if (!session->is_ending)
+        set_deadline(session, sni_engine_deadline(session->engine, hearing(session)));
 }
 
 /* ---- opening ----------------------------------------------------------- */
@@ -102,7 +106,7 @@ open_engine(sni_session *session)
         .type = sock->type,
         .identity = sni_bytes(sock->opts.identity, sock->opts.identity_size),
         .admits = session->dialer == NULL,
-        .publisher = sock->type == SENNIT_PUB,
+        .publisher = sock->pattern.ops->subscription != NULL,
         .handshake_timeout = (sennit_time)sock->opts.handshake_timeout_ms * 1000000u,
         .frame_max_bytes = sock->opts.recv_frame_max_bytes,
         .message_max_bytes = sock->opts.recv_message_max_bytes,
@@ -367,14 +371,17 @@ take_events(sni_session *session)
     sennit_err err = SENNIT_OK;
 
     while (!session->is_ending && err == SENNIT_OK &&
-           (!session->ready || sock->type == SENNIT_PUB || sock->closed) &&
+           (!session->ready || sock->pattern.ops->take != NULL || sock->closed) &&
            sni_engine_next(session->engine, &event)) {
         switch (event.kind) {
         case SNI_ENGINE_READY:
             become_ready(session);
             break;
         case SNI_ENGINE_MESSAGE:
-            /* Nobody reads what a publisher or a closed socket is sent. */
+            /* Nobody reads what a closed socket is sent. */
+            if (!sock->closed && session->pipe->attached)
+                err = sock->pattern.ops->take(&sock->pattern, &session->pipe->peer,
+                                              &event.msg);
             sennit_msg_fini(sni_msg_public(&event.msg));
             break;
         case SNI_ENGINE_SUBSCRIBE:

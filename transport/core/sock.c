@@ -163,7 +163,7 @@ sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
     sock->type = type;
     sock->opts = *opts;
     sni_pattern_init(&sock->pattern, type, &sni_pipe_port, &loop->allocator, &sock->stats,
-                     opts->router_mandatory);
+                     &sock->opts);
     sni_events_init(&sock->events, &loop->allocator);
     sni_link_init(&sock->link);
     sni_link_init(&sock->touched);

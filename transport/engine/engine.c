@@ -757,22 +757,23 @@ sni_engine_wrote(sni_engine *engine, size_t size)
 /* ---- time and the rest ------------------------------------------------- */
 
 sennit_time
-sni_engine_deadline(const sni_engine *engine)
+sni_engine_deadline(const sni_engine *engine, bool hearing)
 {
+    sennit_time ttl = hearing ? engine->ttl_deadline : SENNIT_NEVER;
+
     if (engine->state == BROKEN)
         return SENNIT_NEVER;
-    return engine->handshake_deadline < engine->ttl_deadline ? engine->handshake_deadline
-                                                             : engine->ttl_deadline;
+    return engine->handshake_deadline < ttl ? engine->handshake_deadline : ttl;
 }
 
 sennit_err
-sni_engine_tick(sni_engine *engine, sennit_time now)
+sni_engine_tick(sni_engine *engine, sennit_time now, bool hearing)
 {
     if (engine->state == BROKEN)
         return engine->err;
     if (now >= engine->handshake_deadline)
         return fail(engine, SENNIT_ETIMEDOUT, "handshake not finished in time");
-    if (now >= engine->ttl_deadline)
+    if (hearing && now >= engine->ttl_deadline)
         return fail(engine, SENNIT_ETIMEDOUT,
                     "nothing received within the peer's PING TTL");
     return SENNIT_OK;

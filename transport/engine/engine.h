@@ -25,11 +25,19 @@ typedef struct sni_engine_cfg {
     sni_outq *outq;    /* data to send; borrowed, may hold messages already;
                           NULL: none until sni_engine_set_outq() */
     sennit_sock_type type;
-    sennit_bytes identity;         /* ours; borrowed until open returns */
-    bool admits;                   /* our READY waits for sni_engine_admit(), see there */
-    bool publisher;                /* SUBSCRIBE and CANCEL are events, not noise */
-    sennit_time handshake_timeout; /* ns from open to READY; 0: none */
-    uint64_t frame_max_bytes;      /* 0: no limit, for these three */
+    sennit_bytes identity; /* ours; borrowed until open returns */
+    bool admits;           /* our READY waits for sni_engine_admit(), see there */
+    bool publisher;        /* SUBSCRIBE and CANCEL are events, not noise */
+    bool raw;         /* STREAM: no ZMTP, READY at once, what one feed() brings is one
+                         message of one frame; the outq is raw too */
+    bool unversioned; /* speak ZMTP 1.0 to a peer without signature */
+    sennit_bytes properties; /* metadata for our READY, encoded, behind Socket-Type and
+                                Identity; borrowed until open returns */
+    sennit_time heartbeat_interval; /* ns between PINGs, to peers of 3.1; 0: none */
+    sennit_time heartbeat_timeout;  /* ns from a PING to the next byte; 0: none */
+    uint16_t heartbeat_ttl_ds;      /* what our PINGs say */
+    sennit_time handshake_timeout;  /* ns from open to READY; 0: none */
+    uint64_t frame_max_bytes;       /* 0: no limit, for these three */
     uint64_t message_max_bytes;
     uint32_t message_max_parts;
     uint32_t peer; /* stamped on each message */
@@ -38,7 +46,8 @@ typedef struct sni_engine_cfg {
 typedef enum sni_engine_event_kind {
     SNI_ENGINE_READY,     /* handshake done; sni_engine_identity() is set */
     SNI_ENGINE_MESSAGE,   /* one frame of a message whose frames are all here */
-    SNI_ENGINE_SUBSCRIBE, /* publisher: topic */
+    SNI_ENGINE_SUBSCRIBE, /* publisher: topic; of a 1.0 peer, which cannot say it, one
+                             of everything right after READY */
     SNI_ENGINE_CANCEL,    /* publisher: topic */
 } sni_engine_event_kind;
 
@@ -95,6 +104,10 @@ size_t sni_engine_unread(const sni_engine *engine);
 sennit_err sni_engine_send(sni_engine *engine, sni_engine_event_kind kind,
                            sennit_bytes topic);
 
+/* Queues one message of one frame on the control lane, so that it goes out before what
+ * the outq holds. Only in TRAFFIC, before the first data. Errors: ENOMEM. */
+sennit_err sni_engine_greet(sni_engine *engine, sennit_bytes body);
+
 /* Views of what is to be written now, in order; 0 when there is nothing. Valid
  * until the next call on the engine or its outq, except that messages may be
  * pushed onto the outq. One batch at a time: wrote() before the next output(). */
@@ -103,17 +116,36 @@ size_t sni_engine_output(sni_engine *engine, sennit_bytes *parts, size_t parts_m
 /* `size` bytes of the last output were written. Returns how many messages ended. */
 size_t sni_engine_wrote(sni_engine *engine, size_t size);
 
-/* When tick() must be called, or SENNIT_NEVER; may change after any call. */
-sennit_time sni_engine_deadline(const sni_engine *engine);
+/* When tick() must be called, or SENNIT_NEVER; may change after any call. `hearing`:
+ * silence would be the peer's. While it is false (we do not read, or the peer does not)
+ * no deadline for hearing from it counts; PINGs are still due. */
+sennit_time sni_engine_deadline(const sni_engine *engine, bool hearing);
 
-/* Early calls do nothing. Errors: as feed. */
-sennit_err sni_engine_tick(sni_engine *engine, sennit_time now);
+/* Early calls do nothing. See output() after it: it may have queued a PING.
+ * Errors: as feed. */
+sennit_err sni_engine_tick(sni_engine *engine, sennit_time now, bool hearing);
 
 /* OK, or why it is BROKEN and static text for people. */
 sennit_err sni_engine_why(const sni_engine *engine, const char **reason);
 
 /* The peer's identity, from READY; empty when it has none. */
 sennit_bytes sni_engine_identity(const sni_engine *engine);
+
+/* What else is known of the peer once READY. Version 1.0 and 2.0 peers tell no type: -1;
+ * raw: version 0.0. */
+typedef struct sni_engine_peer {
+    int type; /* sennit_sock_type, or -1 */
+    uint8_t major;
+    uint8_t minor;
+} sni_engine_peer;
+sni_engine_peer sni_engine_peer_of(const sni_engine *engine);
+
+/* A property of its READY, by name without regard to case; false: it sent none. */
+bool sni_engine_property(const sni_engine *engine, sennit_bytes name,
+                         sennit_bytes *value);
+
+/* Bytes received and not yet handed out. */
+size_t sni_engine_unread_bytes(const sni_engine *engine);
 
 /* Whether something is on the control lane: greeting, READY, PONG, subscriptions. */
 bool sni_engine_control_waiting(const sni_engine *engine);

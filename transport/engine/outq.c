@@ -125,7 +125,11 @@ append(sni_outq *queue, sni_block *block, size_t begin, size_t end, bool body)
         }
     }
     last = segment_at(queue, queue->count++);
-    *last = (sni_segment){ sni_block_ref(block), begin, begin, end, 0, body, false };
+    *last = (sni_segment){ .block = sni_block_ref(block),
+                           .origin = begin,
+                           .begin = begin,
+                           .end = end,
+                           .body = body };
     return last;
 }
 

@@ -46,10 +46,11 @@ typedef struct sni_segment {
     size_t origin;    /* the frame boundary at or before begin */
     size_t begin;     /* [origin, begin) is written, [begin, end) waits */
     size_t end;
-    uint32_t msgs; /* messages whose last byte is in [begin, end) */
-    bool body;     /* the rest of a frame whose head is in the segment before */
-    bool msg_end;  /* its last byte ends a message */
-} sni_segment;     /* law: origin <= begin < end <= block's capacity */
+    sennit_time at; /* when its first message was pushed, if the queue keeps time */
+    uint32_t msgs;  /* messages whose last byte is in [begin, end) */
+    bool body;      /* the rest of a frame whose head is in the segment before */
+    bool msg_end;   /* its last byte ends a message */
+} sni_segment;      /* law: origin <= begin < end <= block's capacity */
 
 typedef struct sni_outq {
     const sennit_allocator *alloc;
@@ -65,6 +66,12 @@ typedef struct sni_outq {
     size_t open_bytes; /* appended of the newest message while it is not finished */
     bool open;         /* the newest message is not finished */
     bool swallow;      /* the rest of the newest message is to be dropped */
+    bool raw;          /* bodies only, without frame heads (STREAM); set before the first
+                          push */
+    size_t lent;       /* bytes from the front whose views the kernel may hold: those of
+                          the last parts(), until wrote() */
+    sennit_time now; /* stamped on what is pushed; the caller sets it. 0: keeps no time */
+    sennit_time grain; /* a new segment begins when it moved on by this much */
 } sni_outq;
 
 void sni_outq_init(sni_outq *queue, const sennit_allocator *alloc,
@@ -97,6 +104,21 @@ size_t sni_outq_to_boundary(const sni_outq *queue);
 
 /* Takes `size` written bytes off the front; returns how many messages ended. */
 size_t sni_outq_wrote(sni_outq *queue, size_t size);
+
+/* Drops the oldest whole message of which no byte is written or lent. False: there is
+ * none. */
+bool sni_outq_drop_oldest(sni_outq *queue);
+
+/* The same for the oldest such message whose first frame is `topic`. Looks at every
+ * waiting message. */
+bool sni_outq_drop_topic(sni_outq *queue, sennit_bytes topic);
+
+/* The same for all whole messages in segments stamped before `before`; returns their
+ * number. */
+size_t sni_outq_drop_before(sni_outq *queue, sennit_time before);
+
+/* Stamp of the oldest whole message that could be dropped, or SENNIT_NEVER. */
+sennit_time sni_outq_oldest_at(const sni_outq *queue);
 
 /* The connection is gone: drops the rest of a message that was begun, so that the
  * front is a message boundary again. Returns the number of messages dropped. */

@@ -29,6 +29,8 @@ typedef struct sim_packet {
 typedef struct sim_end {
     sni_link link;        /* in the world, or in a listener's backlog */
     struct sim_end *peer; /* NULL: the other end is closed */
+    uint32_t connection;  /* its number, the same at both ends */
+    unsigned side;        /* 0: connected, 1: was accepted */
     sim_packet *first;    /* towards this end */
     sim_packet **last;
     size_t bytes;         /* in these */
@@ -60,6 +62,7 @@ typedef struct sim_io {
     sni_op *done_first; /* to be given back */
     sni_op **done_last;
     atomic_bool woken;
+    bool killed;
 } sim_io;
 
 struct sni_file {
@@ -81,6 +84,9 @@ struct sni_sim {
     sni_link ios;
     sni_link listeners;
     sni_link ends;
+    uint32_t connections_made;
+    sennit_time held_until; /* nothing arrives before */
+    sni_sim_tap tap;
     uint16_t next_port;
     unsigned next_path;
     sni_sim_others others;
@@ -176,6 +182,12 @@ sni_sim_set_others(sni_sim *sim, const sni_sim_others *others)
     sim->others = *others;
 }
 
+void
+sni_sim_set_tap(sni_sim *sim, const sni_sim_tap *tap)
+{
+    sim->tap = *tap;
+}
+
 sennit_time
 sni_sim_now(const sni_sim *sim)
 {
@@ -240,6 +252,8 @@ arrival(sni_sim *sim, sim_end *end)
 {
     sennit_time at = sim->now + latency(sim);
 
+    if (at < sim->held_until)
+        at = sim->held_until;
     if (at < end->last_at)
         at = end->last_at;
     end->last_at = at;
@@ -248,7 +262,7 @@ arrival(sni_sim *sim, sim_end *end)
 
 /* Closing with unread octets resets the peer, as TCP does; else it sees the end. */
 static void
-end_close(sni_sim *sim, sim_end *end)
+end_part(sni_sim *sim, sim_end *end)
 {
     sim_end *peer = end->peer;
 
@@ -258,10 +272,23 @@ end_close(sni_sim *sim, sim_end *end)
         else
             peer->eof_at = arrival(sim, peer);
         peer->peer = NULL;
+        end->peer = NULL;
     }
     drop_packets(end);
+}
+
+static void
+end_free(sim_end *end)
+{
     sni_link_remove(&end->link);
     world_release(end);
+}
+
+static void
+end_close(sni_sim *sim, sim_end *end)
+{
+    end_part(sim, end);
+    end_free(end);
 }
 
 static void
@@ -278,6 +305,41 @@ sni_sim_reset_all(sni_sim *sim)
     for (sni_link *link = sim->ends.next; link != &sim->ends; link = link->next)
         end_reset(SNI_OWNER_OF(link, sim_end, link), sim->now);
     sim->activity++;
+}
+
+void
+sni_sim_reset_one(sni_sim *sim, uint32_t connection)
+{
+    for (sni_link *link = sim->ends.next; link != &sim->ends; link = link->next) {
+        sim_end *end = SNI_OWNER_OF(link, sim_end, link);
+
+        if (end->connection == connection)
+            end_reset(end, sim->now);
+    }
+    sim->activity++;
+}
+
+uint32_t
+sni_sim_connections_made(const sni_sim *sim)
+{
+    return sim->connections_made;
+}
+
+void
+sni_sim_hold(sni_sim *sim, sennit_time until)
+{
+    sim->held_until = until;
+    for (sni_link *link = sim->ends.next; link != &sim->ends; link = link->next) {
+        sim_end *end = SNI_OWNER_OF(link, sim_end, link);
+
+        for (sim_packet *packet = end->first; packet != NULL; packet = packet->next)
+            if (packet->at > sim->now && packet->at < until)
+                packet->at = until;
+        if (end->eof_at > sim->now && end->eof_at < until)
+            end->eof_at = until;
+        if (end->reset_at > sim->now && end->reset_at < until)
+            end->reset_at = until;
+    }
 }
 
 unsigned
@@ -412,8 +474,9 @@ sim_dial(sni_io *io, const sni_address *address, sni_file **out)
     return file_new(sim_of(io), address, out);
 }
 
+/* It answers no more. */
 static void
-listener_free(sni_sim *sim, sim_listener *listener)
+listener_part(sni_sim *sim, sim_listener *listener)
 {
     sni_link *link;
 
@@ -425,7 +488,26 @@ listener_free(sni_sim *sim, sim_listener *listener)
         end_close(sim, end);
     }
     sni_link_remove(&listener->link);
-    world_release(listener);
+}
+
+void
+sni_sim_kill(sni_io *io)
+{
+    sim_io *sio = sim_of(io);
+    sni_sim *sim = sio->sim;
+
+    sio->killed = true;
+    for (sni_link *link = sio->files.next; link != &sio->files; link = link->next) {
+        sni_file *file = SNI_OWNER_OF(link, sni_file, link);
+
+        if (file->listener != NULL)
+            listener_part(sim, file->listener);
+        if (file->end != NULL) {
+            end_part(sim, file->end);
+            end_reset(file->end, sim->now);
+        }
+    }
+    sim->activity++;
 }
 
 static void
@@ -435,8 +517,10 @@ sim_close(sni_io *io, sni_file *file)
 
     SNI_ASSERT(file->in.op == NULL);
     SNI_ASSERT(file->out.op == NULL);
-    if (file->listener != NULL)
-        listener_free(sim, file->listener);
+    if (file->listener != NULL) {
+        listener_part(sim, file->listener);
+        world_release(file->listener);
+    }
     if (file->end != NULL)
         end_close(sim, file->end);
     file_free(file);
@@ -487,13 +571,15 @@ try_connect(sim_io *sio, sni_op *op)
     sim_end *ours;
     sim_end *theirs;
 
-    if (listener == NULL || listener->waiting >= listener->backlog_max ||
+    if (sio->killed || listener == NULL || listener->waiting >= listener->backlog_max ||
         strikes(sim, SNI_SIM_REFUSE))
         return done(op, SENNIT_ECONNREFUSED);
     ours = end_new(sim);
     theirs = end_new(sim);
     ours->peer = theirs;
     theirs->peer = ours;
+    ours->connection = theirs->connection = ++sim->connections_made;
+    theirs->side = 1;
     sni_link_remove(&theirs->link);
     sni_list_push(&listener->backlog, &theirs->link);
     listener->waiting++;
@@ -525,6 +611,13 @@ take_packets(sni_sim *sim, sim_end *end, uint8_t *into, size_t room)
     }
     end->bytes -= taken;
     return taken;
+}
+
+static void
+tell_tap(sni_sim *sim, const sim_end *end, const sni_op *op)
+{
+    if (sim->tap.passed != NULL)
+        sim->tap.passed(sim->tap.arg, end->connection, end->side, op);
 }
 
 static bool
@@ -559,6 +652,7 @@ try_recv(sim_io *sio, sni_op *op)
     if (room > 1 && strikes(sim, SNI_SIM_SHORT_RECV))
         room = 1 + (size_t)(draw(sim) % (room < 64 ? room : 64));
     op->size = take_packets(sim, end, op->into, room);
+    tell_tap(sim, end, op);
     return done(op, SENNIT_OK);
 }
 
@@ -599,6 +693,7 @@ try_send(sim_io *sio, sni_op *op)
         /* The kernel takes it, the peer's answers with a reset. */
         end->reset_at = sim->now + 2 * latency(sim);
         op->size = size;
+        tell_tap(sim, end, op);
         return done(op, SENNIT_OK);
     }
     room = sim->opts.buffer_bytes - end->peer->bytes;
@@ -615,6 +710,7 @@ try_send(sim_io *sio, sni_op *op)
         size = 1 + (size_t)(draw(sim) % (size < 64 ? size : 64));
     send_packet(sim, end->peer, op, size);
     op->size = size;
+    tell_tap(sim, end, op);
     return done(op, SENNIT_OK);
 }
 
@@ -659,6 +755,8 @@ sim_submit(sni_io *io, sni_op *op)
         return true;
     op->pending = true;
     *park = (sim_park){ op, late ? sio->sim->now + latency(sio->sim) : 0 };
+    if (op->kind == SNI_OP_CONNECT && park->not_before < sio->sim->held_until)
+        park->not_before = sio->sim->held_until;
     return false;
 }
 
@@ -875,11 +973,11 @@ sim_finish(sni_io *io, sni_file *file)
     sim->activity++;
 }
 
+/* Of a killed process nothing lingers. */
 static bool
 sim_inherited(sni_io *io)
 {
-    (void)io;
-    return false;
+    return sim_of(io)->killed;
 }
 
 static const sni_io_ops sim_ops = {

@@ -89,6 +89,28 @@ uint64_t sni_sim_fault_hits(const sni_sim *sim, sni_sim_fault fault);
 /* The cable is pulled: every connection there is now is reset. */
 void sni_sim_reset_all(sni_sim *sim);
 
+/* The same for one connection, by its number (1 ..); no-op when it is gone. */
+void sni_sim_reset_one(sni_sim *sim, uint32_t connection);
+
+/* How many connections there have been. */
+uint32_t sni_sim_connections_made(const sni_sim *sim);
+
+/* The network holds its breath: nothing arrives before `until`. */
+void sni_sim_hold(sni_sim *sim, sennit_time until);
+
+/* The process behind `io` dies: its peers see what a kernel that cleans up makes them
+ * see, and its loop can do nothing more than close. */
+void sni_sim_kill(sni_io *io);
+
+/* Looks on as octets pass, for a model that stands beside the sockets: `op` is a SEND
+ * or RECV that has just moved `op->size` octets, before its submitter knows. `side` is
+ * 0 at the end that connected. */
+typedef struct sni_sim_tap {
+    void (*passed)(void *arg, uint32_t connection, unsigned side, const sni_op *op);
+    void *arg;
+} sni_sim_tap;
+void sni_sim_set_tap(sni_sim *sim, const sni_sim_tap *tap);
+
 /* Connections that both ends still hold open. */
 unsigned sni_sim_connections(const sni_sim *sim);
 

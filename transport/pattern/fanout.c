@@ -97,11 +97,22 @@ pub_can_send(sni_pattern *pattern)
     return true;
 }
 
+/* Nobody reads what a publisher is sent. */
+static sennit_err
+pub_take(sni_pattern *pattern, sni_peer *peer, sni_msg *msg)
+{
+    (void)pattern;
+    (void)peer;
+    sennit_msg_fini(sni_msg_public(msg));
+    return SENNIT_OK;
+}
+
 const sni_pattern_ops sni_pattern_pub = {
     .sends = true,
     .detach = pub_detach,
     .disconnected = pub_disconnected,
     .subscription = pub_subscription,
+    .take = pub_take,
     .send = pub_send,
     .can_send = pub_can_send,
 };
@@ -140,8 +151,8 @@ tell_publishers(sni_pattern *pattern, bool on, sennit_bytes prefix)
     return first;
 }
 
-sennit_err
-sni_pattern_subscribe(sni_pattern *pattern, bool on, sennit_bytes prefix)
+static sennit_err
+sub_subscribe(sni_pattern *pattern, bool on, sennit_bytes prefix)
 {
     uint32_t count;
     sennit_err err;
@@ -184,6 +195,7 @@ sub_fetch(sni_pattern *pattern, sni_msg *msg)
 
 const sni_pattern_ops sni_pattern_sub = {
     .receives = true,
+    .subscribe = sub_subscribe,
     .connected = sub_connected,
     .fetch = sub_fetch,
 };

@@ -15,7 +15,8 @@ static const sni_pattern_ops *const policies[] = {
 
 void
 sni_pattern_init(sni_pattern *pattern, sennit_sock_type type, const sni_port *port,
-                 const sennit_allocator *alloc, sennit_sock_stats *stats, bool mandatory)
+                 const sennit_allocator *alloc, sennit_sock_stats *stats,
+                 const sennit_sock_opts *opts)
 {
     *pattern = (sni_pattern){
         .ops = policies[type],
@@ -23,7 +24,7 @@ sni_pattern_init(sni_pattern *pattern, sennit_sock_type type, const sni_port *po
         .alloc = alloc,
         .stats = stats,
         .type = type,
-        .mandatory = mandatory,
+        .opts = opts,
         .fetching = SNI_FETCH_FRAMES_MAX,
     };
     sni_link_init(&pattern->peers);
@@ -57,6 +58,7 @@ sni_peer_init(sni_peer *peer)
     sni_link_init(&peer->in);
     sni_link_init(&peer->out);
     sennit_msg_init(&peer->identity);
+    sennit_msg_init(&peer->assigned);
 }
 
 sennit_err
@@ -124,6 +126,14 @@ sni_pattern_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
     peer->connected = false;
     if (pattern->ops->disconnected != NULL)
         pattern->ops->disconnected(pattern, peer, queue_empty);
+}
+
+sennit_err
+sni_pattern_subscribe(sni_pattern *pattern, bool on, sennit_bytes prefix)
+{
+    if (pattern->ops->subscribe == NULL)
+        return SENNIT_ENOTSUP;
+    return pattern->ops->subscribe(pattern, on, prefix);
 }
 
 sennit_err

@@ -21,10 +21,16 @@ typedef struct sni_peer {
     size_t unread;       /* whole messages to pull; the pipe keeps it right */
     bool writable;       /* below its high-water mark; the pipe keeps it right */
     bool connected;      /* handshake done; may be false while messages queue already */
+    bool accepted;       /* it came to us; the pipe keeps it right */
+    bool paused;         /* XPUB: has as many unread messages here as it may; nothing more
+                            is received from it */
+    bool slow;           /* PUB, XPUB: missed something since its queue was last empty */
     uint64_t stamp;      /* last publication it was matched for */
-    uint32_t topics;     /* PUB: it subscribed to */
+    uint32_t topics;     /* PUB, XPUB: it subscribed to */
+    uint32_t notices;    /* messages of it in the pattern's notices */
     uint32_t number;     /* of the current connection */
-    sennit_msg identity; /* ROUTER: what it is known by */
+    sennit_msg identity; /* ROUTER, STREAM: what it is known by */
+    sennit_msg assigned; /* by sennit_sock_connect_as(); empty: none */
 } sni_peer;
 
 /* What the pipes let a policy do. */
@@ -44,6 +50,32 @@ typedef struct sni_port {
 
     /* Tells the peer, a publisher, that we (un)subscribe. Errors: ENOMEM. */
     sennit_err (*subscribe)(sni_peer *peer, bool on, sennit_bytes topic);
+
+    /* The first message of a new connection, of one frame: it goes out before all that
+     * is queued. Only from the pattern's `connected`. Errors: ENOMEM. */
+    sennit_err (*greet)(sni_peer *peer, sennit_bytes body);
+
+    /* Makes room for a publication in the queue of a peer that is not writable, by
+     * opts->slow_subscriber (DROP_OLD, CONFLATE), and counts what it dropped. `first` is
+     * the publication's first frame. False: nothing there may be dropped. */
+    bool (*make_room)(sni_peer *peer, const sni_msg *first);
+
+    /* One message for this peer was dropped because its queue is full: counts it, for
+     * the socket and for the peer, and tells the monitor when it is the first. */
+    void (*missed)(sni_peer *peer);
+
+    /* Ends the peer's connection, at the end of the turn. `flush`: what is queued leaves
+     * first. */
+    void (*disconnect)(sni_peer *peer, bool flush, sennit_err err, const char *reason);
+
+    /* The peer is not paused any more: receive from it again. */
+    void (*resume)(sni_peer *peer);
+
+    /* There is a notice to receive, which no peer's unread tells. */
+    void (*noticed)(sni_pattern *pattern);
+
+    /* For the monitor: SUBSCRIBED, UNSUBSCRIBED. */
+    void (*event)(sni_peer *peer, sennit_event_kind kind, sennit_bytes topic);
 
     /* Unpredictable bits. */
     uint64_t (*random)(sni_pattern *pattern);
@@ -66,6 +98,11 @@ typedef struct sni_pattern_ops {
     sennit_err (*subscription)(sni_pattern *pattern, sni_peer *peer, bool on,
                                sennit_bytes topic);
 
+    /* Set for publishers, whose subscriptions count without the application: takes one
+     * frame that is no subscription, at once and in order with subscriptions, instead of
+     * having it wait to be pulled. Takes: `msg` on success. Errors: ENOMEM. */
+    sennit_err (*take)(sni_pattern *pattern, sni_peer *peer, sni_msg *msg);
+
     sennit_err (*send)(sni_pattern *pattern, sni_msg *msg, bool more);
 
     /* Finds the next frame for the application. Errors: as sni_pattern_recv. */
@@ -77,6 +114,9 @@ typedef struct sni_pattern_ops {
     /* Whether a first frame could be sent now. */
     bool (*can_send)(sni_pattern *pattern);
 
+    /* The application (un)subscribes: sennit_sock_subscribe(). */
+    sennit_err (*subscribe)(sni_pattern *pattern, bool on, sennit_bytes prefix);
+
     /* The last frame of a message that goes nowhere was taken. */
     void (*swallowed)(sni_pattern *pattern);
 } sni_pattern_ops;
@@ -87,7 +127,7 @@ struct sni_pattern {
     const sennit_allocator *alloc;
     sennit_sock_stats *stats; /* the drops are counted here */
     sennit_sock_type type;
-    bool mandatory; /* ROUTER */
+    const sennit_sock_opts *opts; /* the socket's; may change between calls */
 
     sni_link peers;
     sni_link readable; /* fair queue */
@@ -128,10 +168,10 @@ struct sni_pattern {
     bool no_memory; /* while matching */
 };
 
-/* `stats` and `port` are borrowed. */
+/* `stats`, `port` and `opts` are borrowed. */
 void sni_pattern_init(sni_pattern *pattern, sennit_sock_type type, const sni_port *port,
                       const sennit_allocator *alloc, sennit_sock_stats *stats,
-                      bool mandatory);
+                      const sennit_sock_opts *opts);
 
 /* All peers are detached before. */
 void sni_pattern_fini(sni_pattern *pattern);
@@ -169,7 +209,7 @@ unsigned sni_pattern_ready(sni_pattern *pattern);
  * caller comes back by itself, after a turn for others. */
 bool sni_pattern_pending(const sni_pattern *pattern);
 
-/* SUB only. Errors: ENOENT, ENOMEM. */
+/* Errors: as sennit_sock_subscribe. */
 sennit_err sni_pattern_subscribe(sni_pattern *pattern, bool on, sennit_bytes prefix);
 
 /* ---- for the policies -------------------------------------------------- */

@@ -57,9 +57,9 @@ address(sni_pattern *pattern, sni_msg *msg, bool more)
     sni_peer *peer =
         sni_trie_find(&pattern->identities, sennit_msg_bytes(sni_msg_public(msg)));
 
-    if (peer == NULL && pattern->mandatory)
+    if (peer == NULL && pattern->opts->router_mandatory)
         return SENNIT_EHOSTUNREACH;
-    if (peer != NULL && !peer->writable && pattern->mandatory)
+    if (peer != NULL && !peer->writable && pattern->opts->router_mandatory)
         return SENNIT_EAGAIN;
     if (peer == NULL || !more)
         pattern->stats->dropped_no_peer_msgs++;
@@ -90,7 +90,7 @@ router_send(sni_pattern *pattern, sni_msg *msg, bool more)
 static bool
 router_can_send(sni_pattern *pattern)
 {
-    return !pattern->mandatory || sni_balance_can_send(pattern);
+    return !pattern->opts->router_mandatory || sni_balance_can_send(pattern);
 }
 
 static sennit_err

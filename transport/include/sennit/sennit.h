@@ -66,7 +66,9 @@ SENNIT_API const char *sennit_version(void);
     X(ECLOSED, 19, "closed")                                                             \
     X(ETHREAD, 20, "called from a thread that does not own the loop")                    \
     X(EIO, 21, "operating system error")                                                 \
-    X(EINTR, 22, "interrupted")
+    X(EINTR, 22, "interrupted")                                                          \
+    X(ETERM, 23, "the context was shut down")                                            \
+    X(ENODEV, 24, "no such host or interface")
 
 typedef enum sennit_err {
 #define X(name, value, text) SENNIT_##name = (value),
@@ -160,6 +162,33 @@ SENNIT_API bool sennit_msg_more(const sennit_msg *msg);
  * sennit_event.peer. 0 for a message that was not received. */
 SENNIT_API uint32_t sennit_msg_peer(const sennit_msg *msg);
 
+/* ---- Context ---------------------------------------------------------- */
+
+/* What the loops of one program (or of one part of it) have in common: inproc
+ * names, a limit on sockets, and an end. Optional: a loop without one is alone. */
+typedef struct sennit_context sennit_context;
+
+typedef struct sennit_context_opts {
+    uint32_t sockets_max; /* open at one time in all its loops; 0: no limit */
+} sennit_context_opts;
+
+#define SENNIT_CONTEXT_OPTS_DEFAULT                                                      \
+    {                                                                                    \
+        .sockets_max = 0                                                                 \
+    }
+
+/* `opts` may be NULL (defaults). Errors: ENOMEM. */
+SENNIT_API sennit_err sennit_context_open(
+    sennit_context **out, const sennit_context_opts *opts) SENNIT_MUST_CHECK;
+
+/* Makes every call that waits in a loop of the context, now or later, return ETERM
+ * (sennit_loop_run() too), and every new socket fail with it. Closing works as ever.
+ * Idempotent. Thread: any. Blocks: no. */
+SENNIT_API void sennit_context_shutdown(sennit_context *context);
+
+/* Frees it. NULL is fine. Errors: ESTATE (a loop of it is still open). */
+SENNIT_API sennit_err sennit_context_close(sennit_context *context);
+
 /* ---- Loop ------------------------------------------------------------- */
 
 typedef struct sennit_loop sennit_loop;
@@ -170,15 +199,38 @@ typedef enum sennit_backend {
     SENNIT_BACKEND_URING = 2, /* not built yet: ENOTSUP */
 } sennit_backend;
 
+/* One address of a host, as a resolver gives it. */
+typedef struct sennit_ip {
+    bool v6;
+    uint8_t octets[16]; /* network order; IPv4: the first four */
+    uint32_t scope;     /* IPv6 zone, or 0 */
+} sennit_ip;
+
+#define SENNIT_RESOLVED_MAX 16
+
+/* Looks up host names in place of getaddrinfo(3).
+ * Thread: `resolve` runs on a thread of the library with all signals blocked, one
+ *         look-up at a time per loop; it may block. `arg` must outlive the loop.
+ * Errors: any; the attempt counts as failed and is made again like any other. */
+typedef struct sennit_resolver {
+    sennit_err (*resolve)(void *arg, const char *host, bool ipv6,
+                          sennit_ip found[SENNIT_RESOLVED_MAX], size_t *found_count);
+    void *arg;
+} sennit_resolver;
+
 typedef struct sennit_loop_opts {
     sennit_backend backend;
     /* NULL: malloc. Borrowed for the life of the loop and of every message it gave. */
     const sennit_allocator *allocator;
+    /* Loops of one context share inproc names, the limit on sockets and shutdown.
+     * NULL: the loop is alone. */
+    sennit_context *context;
+    sennit_resolver resolver; /* resolve == NULL: getaddrinfo(3) */
 } sennit_loop_opts;
 
 #define SENNIT_LOOP_OPTS_DEFAULT                                                         \
     {                                                                                    \
-        SENNIT_BACKEND_AUTO, NULL                                                        \
+        .backend = SENNIT_BACKEND_AUTO                                                   \
     }
 
 /* Opens a loop that the calling thread owns. `opts` may be NULL (defaults).
@@ -192,6 +244,11 @@ SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
  * linger_ms, then frees everything. NULL is a no-op. Not from inside a callback.
  * Blocks: up to the longest linger_ms of its sockets. */
 SENNIT_API void sennit_loop_close(sennit_loop *loop);
+
+/* What was wrong with the last call on this loop or one of its sockets that failed
+ * with EINVAL, ENOTSUP, ESTATE or ENAMETOOLONG: names the argument or the option and
+ * says what would do. Static text, never NULL, "" when there was none. */
+SENNIT_API const char *sennit_loop_why(const sennit_loop *loop);
 
 /* Name of the backend in use: "epoll". */
 SENNIT_API const char *sennit_loop_backend(const sennit_loop *loop);
@@ -251,7 +308,7 @@ SENNIT_API void sennit_timer_stop(sennit_loop *loop, sennit_timer *timer);
 
 typedef struct sennit_sock sennit_sock;
 
-/* libzmq's numbers. Types of libzmq that are absent here are not built yet. */
+/* libzmq's numbers. Its draft types are not built. */
 typedef enum sennit_sock_type {
     SENNIT_PAIR = 0,
     SENNIT_PUB = 1,
@@ -262,6 +319,9 @@ typedef enum sennit_sock_type {
     SENNIT_ROUTER = 6,
     SENNIT_PULL = 7,
     SENNIT_PUSH = 8,
+    SENNIT_XPUB = 9,
+    SENNIT_XSUB = 10,
+    SENNIT_STREAM = 11, /* plain TCP or ipc bytes, no ZMTP */
 } sennit_sock_type;
 
 /* "DEALER" and back. Parse is case-insensitive and covers all types of libzmq;
@@ -271,44 +331,207 @@ SENNIT_API sennit_err sennit_sock_type_parse(const char *name, sennit_sock_type 
 
 #define SENNIT_IDENTITY_MAX 255
 
+/* What XPUB passes up of repeated subscriptions. */
+typedef enum sennit_xpub_verbose {
+    SENNIT_XPUB_FIRST = 0,    /* the first SUBSCRIBE of a topic and the last CANCEL */
+    SENNIT_XPUB_VERBOSE = 1,  /* every SUBSCRIBE, the last CANCEL */
+    SENNIT_XPUB_VERBOSER = 2, /* every SUBSCRIBE and every CANCEL */
+} sennit_xpub_verbose;
+
+/* Who decides what an XPUB's subscriber gets. */
+typedef enum sennit_xpub_manual {
+    SENNIT_XPUB_AUTOMATIC = 0, /* what it asked for */
+    /* What the application decides by sennit_sock_subscribe() and _unsubscribe(), which
+     * then mean the peer whose notice was received last. */
+    SENNIT_XPUB_MANUAL = 1,
+    /* And the first message after a received subscription goes only to that peer. */
+    SENNIT_XPUB_LAST_VALUE = 2,
+} sennit_xpub_manual;
+
+/* What happens to a publication when a subscriber's queue is full (PUB, XPUB). The
+ * drop is counted in any case, for the socket and for the peer. */
+typedef enum sennit_slow_policy {
+    SENNIT_SLOW_DROP_NEW = 0,   /* that subscriber misses it (libzmq) */
+    SENNIT_SLOW_DROP_OLD = 1,   /* its oldest whole message makes room */
+    SENNIT_SLOW_CONFLATE = 2,   /* its queued message with the same first frame makes
+                                   room, else the oldest */
+    SENNIT_SLOW_DISCONNECT = 3, /* its connection is closed: it comes back and knows */
+    SENNIT_SLOW_BLOCK = 4,      /* send would block while any matching subscriber is full
+                                   (libzmq's XPUB_NODROP) */
+} sennit_slow_policy;
+
+enum { /* router_notify: [identity, empty frame] is received when a peer ... */
+       SENNIT_NOTIFY_CONNECT = 1u << 0,
+       SENNIT_NOTIFY_DISCONNECT = 1u << 1,
+};
+
+enum { /* reconnect_stop: a connect ends (as by disconnect) when ... */
+       SENNIT_STOP_REFUSED = 1u << 0,          /* the connection was refused */
+       SENNIT_STOP_HANDSHAKE_FAILED = 1u << 1, /* the handshake failed */
+       SENNIT_STOP_DISCONNECTED = 1u << 2,     /* a READY connection ended */
+};
+
+/* A property for READY: name "X-..." of letters, digits and -_.+, 3 .. 255 octets. */
+typedef struct sennit_property {
+    const char *name;
+    sennit_bytes value;
+} sennit_property;
+
+/* An ipc peer, by its credentials; -1 matches any. */
+typedef struct sennit_ipc_filter {
+    int64_t uid;
+    int64_t gid; /* primary group */
+    int64_t pid;
+} sennit_ipc_filter;
+
+/* Everything that can be set, with its unit in its name. A field says in brackets when
+ * a change by sennit_sock_set_opts() counts: [now]; [next]: for binds, connects and
+ * connections made afterwards; [open]: cannot change. Times are in milliseconds up to
+ * INT_MAX. Pointers are borrowed for the call that takes the struct. In parentheses
+ * libzmq's name, where it is not the same. */
 typedef struct sennit_sock_opts {
-    int send_hwm_msgs;      /* per peer, whole messages queued; 0: no limit */
-    int recv_hwm_msgs;      /* per peer, most messages taken from the kernel and not yet
-                               received (large ones stop sooner, at a window of 128
-                               KiB); 0: no limit in messages */
-    int send_timeout_ms;    /* -1: for ever, 0: as SENNIT_DONTWAIT */
-    int recv_timeout_ms;    /* -1: for ever, 0: as SENNIT_DONTWAIT */
-    int linger_ms;          /* how long close lets queued messages leave; -1: for ever */
-    int reconnect_min_ms;   /* first delay before connecting again, 1 .. */
-    int reconnect_max_ms;   /* delays double up to this (>= min), each with jitter */
-    int connect_timeout_ms; /* 0: the operating system's own */
-    int handshake_timeout_ms;        /* from connection to READY; 0: none */
-    int backlog;                     /* listen(2) */
-    uint64_t recv_frame_max_bytes;   /* larger frames close the connection; 0: no limit */
-    uint64_t recv_message_max_bytes; /* all frames of a message together; 0: no limit */
-    uint32_t recv_message_max_parts; /* frames of one message; 0: no limit */
-    bool router_mandatory; /* ROUTER: EHOSTUNREACH / would-block instead of a counted drop
-                            */
-    uint8_t identity[SENNIT_IDENTITY_MAX]; /* what a ROUTER peer will know us by */
+    /* Queues */
+    int send_hwm_msgs;         /* [now] per peer, whole messages queued; 0: no limit */
+    int recv_hwm_msgs;         /* [now] per peer, most messages taken from the kernel and
+                                  not yet received (large ones stop sooner, at a window of
+                                  128 KiB); 0: no limit in messages */
+    uint64_t send_hwm_bytes;   /* [now] per peer; a peer with less than this queued takes
+                                  one more message of any size; 0: no limit */
+    uint64_t recv_hwm_bytes;   /* [now] per peer, beside recv_hwm_msgs; 0: no limit */
+    bool conflate;             /* [open] PUSH, PULL, PUB, SUB, DEALER: only the newest
+                                  message waits, per peer; single frames only */
+    int send_age_max_ms;       /* [now] older queued messages are dropped; 0: no limit */
+    int send_timeout_ms;       /* [now] -1: for ever, 0: as SENNIT_DONTWAIT (SNDTIMEO) */
+    int recv_timeout_ms;       /* [now] -1: for ever, 0: as SENNIT_DONTWAIT (RCVTIMEO) */
+    int linger_ms;             /* [now] how long close and disconnect let queued messages
+                                  leave; -1: for ever */
+    uint32_t send_batch_bytes; /* [next] gathered before it is written, 1 KiB .. 1 MiB
+                                  (OUT_BATCH_SIZE) */
+    uint32_t recv_batch_bytes; /* [next] most bytes of one receive, 1 KiB .. 128 KiB
+                                  (IN_BATCH_SIZE) */
+
+    /* Connections */
+    bool immediate;          /* [next] a connect takes messages only while it is READY;
+                                what is queued when it breaks is dropped */
+    int reconnect_min_ms;    /* [now] first delay before connecting again, 1 ..; -1: never
+                                again (RECONNECT_IVL) */
+    int reconnect_max_ms;    /* [now] delays double up to this (>= min), with jitter */
+    unsigned reconnect_stop; /* [now] SENNIT_STOP_ bits */
+    int connect_timeout_ms;  /* [next] 0: the operating system's own */
+    int handshake_timeout_ms;  /* [next] from connection to READY; 0: none (HANDSHAKE_IVL)
+                                */
+    uint32_t handshakes_max;   /* [now] per bind, unfinished at one time; accepting pauses
+                                  beyond; 0: no limit */
+    int backlog;               /* [next] listen(2) */
+    int heartbeat_interval_ms; /* [next] a PING this often; 0: none (HEARTBEAT_IVL) */
+    int heartbeat_timeout_ms;  /* [next] no byte for so long after a PING ends the
+                                  connection; -1: as the interval, 0: never */
+    int heartbeat_ttl_ms;      /* [next] the peer ends it if it hears nothing for so long;
+                                  0 .. 65500, in steps of 100; 0: it does not */
+
+    /* Bounds on what a peer may send; beyond, its connection is closed. */
+    uint64_t recv_frame_max_bytes; /* [next] 0: no limit (MAXMSGSIZE) */
+    uint64_t
+        recv_message_max_bytes; /* [next] all frames of a message together; 0: none */
+    uint32_t recv_message_max_parts; /* [next] frames of one message; 0: no limit */
+    bool zmtp_unversioned; /* [next] also speak ZMTP 1.0 to peers that do not begin with a
+                              signature: libzmq 2, but an HTTP request looks the same */
+
+    /* tcp. Options of the kernel count for binds, connects and connections [next]. */
+    bool ipv6;               /* `*` listens on IPv6 as well, names may be IPv6 */
+    int tcp_keepalive;       /* -1: the system's, 0: off, 1: on */
+    int tcp_keepalive_count; /* the three below, when on; -1: the system's */
+    int tcp_keepalive_idle_s;
+    int tcp_keepalive_interval_s;
+    int tcp_user_timeout_ms;    /* 0: the system's (TCP_MAXRT) */
+    int tos;                    /* IP_TOS and IPV6_TCLASS, 0 .. 255; -1: the system's */
+    int priority;               /* SO_PRIORITY; -1: the system's */
+    int busy_poll_us;           /* SO_BUSY_POLL; -1: the system's */
+    int kernel_send_bytes;      /* SO_SNDBUF; -1: the system's (SNDBUF) */
+    int kernel_recv_bytes;      /* SO_RCVBUF; -1: the system's (RCVBUF) */
+    const char *bind_device;    /* SO_BINDTODEVICE; NULL: any */
+    const char *socks_proxy;    /* "HOST:PORT" of a SOCKS5 proxy for connects, or NULL */
+    const char *socks_username; /* RFC 1929, both or none */
+    const char *socks_password;
+    const char *const *tcp_accept; /* networks ("10.0.0.0/8") whose peers are accepted */
+    size_t tcp_accept_count;       /* 0: all are (TCP_ACCEPT_FILTER) */
+
+    /* ipc */
+    int ipc_mode; /* [next] permissions of the path, 0 .. 0777; -1: by the umask */
+    const sennit_ipc_filter *ipc_accept; /* [next] peers that match one are accepted */
+    size_t ipc_accept_count;             /* 0: all are (IPC_FILTER_...) */
+
+    /* What the peer is told */
+    uint8_t identity[SENNIT_IDENTITY_MAX]; /* [next] what a ROUTER will know us by */
     uint8_t identity_size;                 /* 0: none, the ROUTER makes one up */
+    const sennit_property *properties;     /* [next] (METADATA) */
+    size_t properties_count;
+    sennit_bytes hello; /* [next] first message on every connection; DEALER, ROUTER */
+    sennit_bytes disconnected; /* [now] received when an accepted peer leaves; ROUTER */
+    sennit_bytes hiccup;       /* [now] received when a connect lost its peer; DEALER */
+
+    /* Request-reply */
+    bool router_mandatory;  /* [now] ROUTER: EHOSTUNREACH or would-block instead of a
+                               counted drop */
+    bool router_handover;   /* [now] ROUTER: a newcomer with a taken identity gets it, the
+                               old connection is closed; else the newcomer is refused */
+    unsigned router_notify; /* [now] ROUTER: SENNIT_NOTIFY_ bits */
+    bool probe_router;      /* [next] ROUTER, DEALER, REQ: an empty message first */
+    bool req_correlate;     /* [now] REQ: requests carry a number, replies with another
+                               one are dropped */
+    bool req_relaxed;       /* [now] REQ: may send again without a reply, the old
+                               request's reply is then dropped */
+
+    /* Publish-subscribe */
+    sennit_xpub_verbose xpub_verbose;   /* [now] XPUB */
+    sennit_xpub_manual xpub_manual;     /* [now] XPUB */
+    sennit_bytes xpub_welcome;          /* [next] XPUB: first message to a subscriber */
+    sennit_slow_policy slow_subscriber; /* [now] PUB, XPUB */
+    bool invert_matching;      /* [next] PUB, XPUB, SUB: what does NOT match is sent or
+                                  received; set it at both ends */
+    bool only_first_subscribe; /* [now] XPUB, XSUB: only the first frame of a message
+                                  may be a subscription */
+    bool xsub_verbose_unsubscribe; /* [now] XSUB: every unsubscribe is sent on */
+    bool stream_notify;            /* [open] STREAM: [identity, empty] at connect and
+                                      disconnect */
+
+    /* Observing */
+    uint32_t events;     /* [now] bit 1 << kind: what sennit_sock_next_event() tells */
+    uint32_t events_max; /* [open] events kept for a reader, 1 .. 65536 */
 } sennit_sock_opts;
 
 #define SENNIT_SOCK_OPTS_DEFAULT                                                         \
     {                                                                                    \
         .send_hwm_msgs = 1000, .recv_hwm_msgs = 1000, .send_timeout_ms = -1,             \
-        .recv_timeout_ms = -1, .linger_ms = 30000, .reconnect_min_ms = 100,              \
-        .reconnect_max_ms = 30000, .connect_timeout_ms = 0,                              \
-        .handshake_timeout_ms = 30000, .backlog = 1024,                                  \
+        .recv_timeout_ms = -1, .linger_ms = 30000, .send_batch_bytes = 64u << 10,        \
+        .recv_batch_bytes = 128u << 10, .reconnect_min_ms = 100,                         \
+        .reconnect_max_ms = 30000, .handshake_timeout_ms = 30000,                        \
+        .handshakes_max = 4096, .backlog = 1024, .heartbeat_timeout_ms = -1,             \
         .recv_frame_max_bytes = UINT64_C(1) << 30,                                       \
-        .recv_message_max_bytes = UINT64_C(2) << 30, .recv_message_max_parts = 1u << 16  \
+        .recv_message_max_bytes = UINT64_C(2) << 30, .recv_message_max_parts = 1u << 16, \
+        .tcp_keepalive = -1, .tcp_keepalive_count = -1, .tcp_keepalive_idle_s = -1,      \
+        .tcp_keepalive_interval_s = -1, .tos = -1, .priority = -1, .busy_poll_us = -1,   \
+        .kernel_send_bytes = -1, .kernel_recv_bytes = -1, .ipc_mode = -1,                \
+        .stream_notify = true, .events = SENNIT_EVENTS_DEFAULT, .events_max = 64         \
     }
 
-/* Opens a socket on `loop`. `opts` may be NULL (defaults).
- * Errors: ENOMEM, EINVAL (an option out of range; identity starting with a
- *         zero byte), ENOTSUP (type not built), ETHREAD. */
+/* Opens a socket on `loop`. `opts` may be NULL (defaults); it is copied.
+ * Errors: ENOMEM, EINVAL (an option out of range, or one that this type does not have:
+ *         sennit_loop_why() names it), ENOTSUP (type not built), EMFILE (the context's
+ *         sockets_max), ETERM, ETHREAD. */
 SENNIT_API sennit_err sennit_sock_open(sennit_sock **out, sennit_loop *loop,
                                        sennit_sock_type type,
                                        const sennit_sock_opts *opts) SENNIT_MUST_CHECK;
+
+/* What is set now. The pointers in `out` are the socket's, valid until its next
+ * set_opts or close. To change one option: get, change, set. */
+SENNIT_API void sennit_sock_get_opts(const sennit_sock *sock, sennit_sock_opts *out);
+
+/* Changes options; each field of sennit_sock_opts says when that counts.
+ * Errors: EINVAL (as open; also a change of an [open] one), ENOMEM, ETHREAD. Nothing
+ *         changed then. */
+SENNIT_API sennit_err
+sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts) SENNIT_MUST_CHECK;
 
 /* Closes the socket: unread messages are dropped and counted as nothing else,
  * queued ones leave while the loop turns, for at most linger_ms. Returns at
@@ -317,27 +540,46 @@ SENNIT_API sennit_err sennit_sock_open(sennit_sock **out, sennit_loop *loop,
 SENNIT_API void sennit_sock_close(sennit_sock *sock);
 
 /* Listens on `endpoint`:
- *   tcp://ADDRESS:PORT  ADDRESS numeric IPv4, [IPv6], `localhost` or `*`;
+ *   tcp://ADDRESS:PORT  ADDRESS numeric IPv4, [IPv6], [IPv6%ZONE], `localhost`, the name
+ *                       of an interface (its first address), or `*` (every one);
  *                       PORT 0 or `*`: the system chooses
  *   ipc://PATH          up to 107 bytes; `ipc://@NAME`: Linux abstract name;
  *                       `ipc://` + `*`: a fresh path in the temporary directory
- *   inproc://NAME       within this loop
+ *   inproc://NAME       within this loop and the others of its context
  * Blocks: no.
- * Errors: EINVAL (malformed), ENOTSUP (a transport, host name or interface name
- *         that is not built yet), EADDRINUSE (also an ipc path somebody listens
- *         on; a stale one is taken over), EADDRNOTAVAIL, EACCES, ENOENT (ipc
- *         directory), ENAMETOOLONG, EMFILE, ENOMEM. */
+ * Errors: EINVAL (malformed), ENOTSUP (a transport that is not built), ENODEV (no such
+ *         interface; host names are not looked up here), EADDRINUSE (also an ipc path
+ *         somebody listens on; a stale one is taken over; a file that is no socket is
+ *         left alone), EADDRNOTAVAIL, EACCES, ENOENT (ipc directory), ENAMETOOLONG,
+ *         EMFILE, ENOMEM, ETERM. A BIND_FAILED event says the same. */
 SENNIT_API sennit_err sennit_sock_bind(sennit_sock *sock,
                                        const char *endpoint) SENNIT_MUST_CHECK;
 
+/* Listens on a descriptor that is already bound and listening (socket activation).
+ * Takes:  `fd` on success; it becomes non-blocking and close-on-exec. The path of an ipc
+ *         socket is never removed.
+ * Errors: EINVAL (no listening tcp or ipc socket), ENOMEM, ETHREAD, ETERM. */
+SENNIT_API sennit_err sennit_sock_bind_fd(sennit_sock *sock, int fd) SENNIT_MUST_CHECK;
+
 /* Connects to `endpoint` now and again after every loss, with doubling, jittered
- * delays. Returns at once: messages queue meanwhile. A second connect of a REQ,
- * DEALER, PUB or SUB to the same string does nothing (as libzmq).
- * Errors: EINVAL, ENOTSUP, ENAMETOOLONG, ENOMEM, ECLOSED, ETHREAD; inproc also
- *         EPROTO (socket types do not go together) and EEXIST (a PAIR that has a
- *         peer, an identity that is taken). */
+ * delays. Returns at once: messages queue meanwhile. Besides the endpoints of bind:
+ *   tcp://HOST:PORT          HOST is looked up, without blocking, before every attempt;
+ *                            all its addresses are tried in turn
+ *   tcp://SOURCE;HOST:PORT   SOURCE is ADDRESS or ADDRESS:PORT of bind, to come from
+ * A second connect of a REQ, DEALER, PUB or SUB to the same string does nothing (as
+ * libzmq).
+ * Errors: EINVAL, ENOTSUP, ENODEV (SOURCE), ENAMETOOLONG, ENOMEM, ECLOSED, ETHREAD,
+ *         ETERM; inproc also EPROTO (socket types do not go together) and EEXIST (a PAIR
+ *         that has a peer, an identity that is taken). A host that cannot be found is no
+ *         error here: CONNECT_FAILED events say so, and it is tried again. */
 SENNIT_API sennit_err sennit_sock_connect(sennit_sock *sock,
                                           const char *endpoint) SENNIT_MUST_CHECK;
+
+/* The same, and the peer is known here by `identity`, whatever it says itself (ROUTER,
+ * STREAM; libzmq's CONNECT_ROUTING_ID). Errors: as connect; EINVAL (empty, over 255
+ * octets), EEXIST (taken, as of now), ENOTSUP (another type). */
+SENNIT_API sennit_err sennit_sock_connect_as(sennit_sock *sock, const char *endpoint,
+                                             sennit_bytes identity) SENNIT_MUST_CHECK;
 
 /* Undo a bind (and the connections it accepted) or a connect. `endpoint` is the
  * string used or the one sennit_sock_last_endpoint() told. Queued messages of
@@ -349,11 +591,15 @@ SENNIT_API sennit_err sennit_sock_disconnect(sennit_sock *sock, const char *endp
  * system chose; "" before. Valid until the next bind, connect or close. */
 SENNIT_API const char *sennit_sock_last_endpoint(const sennit_sock *sock);
 
-/* SUB: adds or removes one prefix; an empty one matches everything. Counted:
- * n subscribes take n unsubscribes. Subscriptions are state: sent to every
- * present and future publisher, and never subject to a high-water mark.
- * Errors: ENOTSUP (not a SUB), ENOENT (unsubscribe of what is not there),
- *         ENOMEM, EMSGSIZE (over 1 MiB). */
+/* SUB, XSUB: adds or removes one prefix; an empty one matches everything. Counted:
+ * n subscribes take n unsubscribes. Subscriptions are state: sent to every present and
+ * future publisher, and never subject to a high-water mark. An XSUB may as well send a
+ * message of 01 or 00 and the topic, which means the same.
+ * XPUB with xpub_manual: gives or takes one topic to or from the peer whose notice was
+ * received last.
+ * Errors: ENOTSUP (another type), ENOENT (unsubscribe of what is not there; XPUB: that
+ *         peer is gone), ESTATE (XPUB: no notice was received yet), ENOMEM, EMSGSIZE
+ *         (over 1 MiB). */
 SENNIT_API sennit_err sennit_sock_subscribe(sennit_sock *sock, sennit_bytes prefix);
 SENNIT_API sennit_err sennit_sock_unsubscribe(sennit_sock *sock, sennit_bytes prefix);
 
@@ -366,10 +612,12 @@ enum {
  * Takes:  the body of `msg` on success (msg is left empty and valid); on failure
  *         msg is untouched.
  * Blocks: while no peer may take the message, up to send_timeout_ms, unless
- *         SENNIT_DONTWAIT. PUB never blocks; a ROUTER only if router_mandatory.
+ *         SENNIT_DONTWAIT. PUB and XPUB never block, except with SENNIT_SLOW_BLOCK; a
+ *         ROUTER only if router_mandatory.
  * Errors: EAGAIN (would block, or the time is up), ESTATE (REQ/REP out of turn),
- *         ENOTSUP (SUB, PULL), EHOSTUNREACH (ROUTER with router_mandatory: no
- *         such identity), EINTR, ENOMEM (the same frame may be sent again), ECLOSED
+ *         ENOTSUP (SUB, PULL; MORE with conflate), EHOSTUNREACH (ROUTER with
+ *         router_mandatory, STREAM: no such identity; STREAM also: no identity frame),
+ *         ETERM, EINTR, ENOMEM (the same frame may be sent again), ECLOSED
  *         (a callback closed the socket meanwhile), ESTATE also when blocking calls
  *         nest too deeply, ETHREAD.
  * When the peer that got a message's first frames goes away, the remaining
@@ -380,11 +628,13 @@ SENNIT_API sennit_err sennit_sock_send(sennit_sock *sock, sennit_msg *msg,
 
 /* Receives one frame into `msg` (what it held is given back first, on success).
  * A message becomes receivable only when all its frames have arrived.
+ * An XPUB receives 01 or 00 and the topic for a subscription that begins or ends; a
+ * STREAM receives [identity, bytes], and sends the same ([identity, empty] closes).
  * Blocks: until one is there, up to recv_timeout_ms, unless SENNIT_DONTWAIT.
  * Errors: EAGAIN (nothing there, or the time is up), ESTATE (REQ/REP out of
  *         turn), ENOTSUP (PUB, PUSH), EINTR, ENOMEM, ECONNRESET (REQ: the
  *         connection that carried the request is gone; whether it was handled is
- *         not known; another may be sent), ECLOSED, ETHREAD as for send. */
+ *         not known; another may be sent), ECLOSED, ETERM, ETHREAD as for send. */
 SENNIT_API sennit_err sennit_sock_recv(sennit_sock *sock, sennit_msg *msg,
                                        unsigned flags) SENNIT_MUST_CHECK;
 
@@ -435,7 +685,18 @@ typedef enum sennit_event_kind {
     SENNIT_EVENT_RETRYING = 8,         /* delay_ms until the next connect */
     SENNIT_EVENT_ACCEPT_FAILED = 9,    /* err; accepting resumes after delay_ms */
     SENNIT_EVENT_UNBOUND = 10,         /* a listener closed */
+    SENNIT_EVENT_CONNECTING = 11,      /* an attempt begins: address */
+    SENNIT_EVENT_BIND_FAILED = 12,     /* err */
+    SENNIT_EVENT_SUBSCRIBED = 13,      /* PUB, XPUB: topic (its first 64 octets) */
+    SENNIT_EVENT_UNSUBSCRIBED = 14,    /* likewise; also for each topic of a lost peer */
+    SENNIT_EVENT_SLOW = 15,            /* PUB, XPUB: this peer's queue is full; once until
+                                          it has drained */
+    SENNIT_EVENT_GAVE_UP = 16, /* a connect ended by reconnect_stop or reconnect_min_ms */
 } sennit_event_kind;
+
+/* All but SUBSCRIBED and UNSUBSCRIBED, which would wash out the others. */
+#define SENNIT_EVENTS_DEFAULT                                                            \
+    (~0u & ~(1u << SENNIT_EVENT_SUBSCRIBED) & ~(1u << SENNIT_EVENT_UNSUBSCRIBED))
 
 typedef struct sennit_event {
     sennit_event_kind kind;
@@ -446,11 +707,14 @@ typedef struct sennit_event {
     uint64_t lost;      /* events dropped just before this one because nobody read */
     const char *reason; /* static text, never NULL ("" when there is nothing to say) */
     char endpoint[112]; /* the bind or connect it belongs to; long ones are cut */
+    char address[64];   /* the peer's, numeric: "1.2.3.4:5", "[::1]:5"; ipc: ""  */
+    uint8_t topic[64];
+    uint32_t topic_size;                   /* of all of it, may be over 64 */
     uint8_t identity[SENNIT_IDENTITY_MAX]; /* READY, DISCONNECTED: as a ROUTER sees it */
     uint8_t identity_size;
 } sennit_event;
 
-/* Takes the oldest of the socket's last 64 events. Nobody needs to read them:
+/* Takes the oldest of the socket's last events_max events. Nobody needs to read them:
  * the oldest are then dropped and counted in the next one's `lost`.
  * Errors: EAGAIN (none). */
 SENNIT_API sennit_err sennit_sock_next_event(sennit_sock *sock, sennit_event *out);
@@ -474,13 +738,76 @@ typedef struct sennit_sock_stats {
     uint64_t dropped_memory_msgs;     /* no memory to hold a copy */
     uint64_t dropped_malformed_msgs;  /* received, but no valid envelope */
     uint64_t dropped_filtered_msgs;   /* received, but not what we asked for (SUB, REQ) */
+    uint64_t dropped_slow_msgs;       /* made room: SENNIT_SLOW_DROP_OLD, _CONFLATE */
+    uint64_t dropped_conflated_msgs;  /* conflate: a newer one came, either direction */
+    uint64_t dropped_expired_msgs;    /* older than send_age_max_ms */
     uint64_t connections;             /* READY connections now */
-    uint64_t subscriptions;           /* PUB: (peer, topic) pairs; SUB: prefixes */
+    uint64_t subscriptions;           /* PUB, XPUB: (peer, topic) pairs; SUB, XSUB:
+                                         prefixes */
+    uint64_t topics;                  /* distinct ones (TOPICS_COUNT) */
     uint64_t handshakes_failed;
     uint64_t reconnects; /* connects begun after a loss or failure */
 } sennit_sock_stats;
 
 SENNIT_API void sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out);
+
+/* One peer of a socket: a connection, or a connect that has none at the moment. */
+typedef struct sennit_peer {
+    uint32_t number;    /* as in sennit_event.peer; 0: no connection now */
+    bool ready;         /* handshake done */
+    bool accepted;      /* it came to us */
+    int type;           /* its socket type, or -1: not known */
+    uint8_t zmtp_major; /* version in use; 0: inproc, STREAM, not known yet */
+    uint8_t zmtp_minor;
+    char endpoint[112];    /* the bind or connect it belongs to; long ones are cut */
+    char address[64];      /* numeric, as in sennit_event */
+    int64_t uid, gid, pid; /* ipc; -1: not known */
+    uint8_t identity[SENNIT_IDENTITY_MAX]; /* as a ROUTER sees it */
+    uint8_t identity_size;
+    sennit_time ready_at;    /* loop clock; 0: not ready */
+    sennit_time received_at; /* coarse: when its last bytes came; 0: none yet */
+    uint64_t sent_msgs;      /* accepted for it */
+    uint64_t sent_bytes;
+    uint64_t delivered_msgs; /* of them, with the kernel or the inproc peer */
+    uint64_t received_msgs;  /* handed out by recv */
+    uint64_t received_bytes;
+    uint64_t queued_msgs;
+    uint64_t queued_bytes; /* frame heads included */
+    uint64_t unread_msgs;  /* received and not yet handed out */
+    uint64_t unread_bytes;
+    uint64_t dropped_hwm_msgs; /* these as in sennit_sock_stats */
+    uint64_t dropped_disconnect_msgs;
+    uint64_t dropped_memory_msgs;
+    uint64_t dropped_slow_msgs;
+    uint64_t dropped_conflated_msgs;
+    uint64_t dropped_expired_msgs;
+    uint64_t subscriptions; /* PUB, XPUB */
+    uint64_t reconnects;    /* of this connect */
+} sennit_peer;
+
+/* Fills in at most `peers_max` of them (NULL and 0: none); returns how many there are.
+ * Counters belong to the pipe: those of a connect go on over reconnects. */
+SENNIT_API size_t sennit_sock_get_peers(const sennit_sock *sock, sennit_peer *peers,
+                                        size_t peers_max);
+
+/* A property of a READY peer's handshake by its name, without regard to case:
+ * "Socket-Type", "Identity", "X-...". `value` is valid until the next call on the loop.
+ * Errors: ENOENT (no such connection, no such property). */
+SENNIT_API sennit_err sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer,
+                                                const char *name, sennit_bytes *value);
+
+/* Closes one connection; queued messages leave for at most linger_ms. One that we
+ * connected is connected again. Errors: ENOENT, ETHREAD. */
+SENNIT_API sennit_err sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer);
+
+/* Turns the loop until the socket has at least `count` READY connections, or (PUB, XPUB)
+ * at least `count` (peer, topic) subscriptions.
+ * Blocks: up to `timeout_ms` (-1: for ever). Errors: EAGAIN (the time is up), ENOTSUP
+ * (subscriptions of another type), and those of recv. */
+SENNIT_API sennit_err sennit_sock_wait_connections(sennit_sock *sock, uint64_t count,
+                                                   int timeout_ms) SENNIT_MUST_CHECK;
+SENNIT_API sennit_err sennit_sock_wait_subscriptions(sennit_sock *sock, uint64_t count,
+                                                     int timeout_ms) SENNIT_MUST_CHECK;
 
 #ifdef __cplusplus
 }
