@@ -50,6 +50,11 @@ need() {
         apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# lacks COMMAND PACKAGE: PACKAGE, unless COMMAND is there, however it was installed.
+lacks() {
+    command -v "$1" >/dev/null || printf '%s\n' "$2"
+}
+
 # build PRESET FOLDER [CMAKE-OPTION...]: configures and builds FOLDER, quietly unless
 # it fails. Must be called from the top of the tree.
 build() {

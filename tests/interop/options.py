@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """libzmq peers with options that change what they put on the wire."""
 
-from peer import Refused, zmq
+from peer import Refused
 from suite import equal, main
 
 
@@ -50,7 +50,7 @@ def heartbeats(kind, their_kind, transport):
 def welcome(bench):
     # Goes to every new peer, whatever it has subscribed to.
     xpub = bench.theirs("XPUB")
-    xpub.socket.setsockopt(zmq.XPUB_WELCOME_MSG, b"hello, whoever you are")
+    xpub.set("xpub_welcome_msg", b"hello, whoever you are")
     deaf, eager = bench.ours("SUB"), bench.ours("SUB")
     eager.subscribe(b"hello")
     deaf.subscribe(b"news")
@@ -66,12 +66,12 @@ def welcome(bench):
 def manual_xpub(bench):
     """A proxy that answers a subscription with another one."""
     xpub, sub = bench.theirs("XPUB"), bench.ours("SUB")
-    xpub.socket.setsockopt(zmq.XPUB_MANUAL, 1)
+    xpub.set("xpub_manual", 1)
     bench.join("tcp", xpub, sub)
     sub.subscribe(b"alias")
     sub.subscribe(b"real")
     equal(xpub.recv(), [b"\x01alias"], "subscription")
-    xpub.socket.setsockopt(zmq.SUBSCRIBE, b"real")
+    xpub.set("subscribe", b"real")
     equal(xpub.recv(), [b"\x01real"], "subscription")
     xpub.send([b"real", b"x"])
     equal(sub.recv(), [b"real", b"x"], "message")
@@ -80,7 +80,7 @@ def manual_xpub(bench):
 def connect_routing_id(bench):
     dealer, router = bench.ours("DEALER"), bench.theirs("ROUTER", router_mandatory=1)
     endpoint = dealer.bind(bench.endpoint("tcp"))
-    router.socket.setsockopt(zmq.CONNECT_ROUTING_ID, b"chosen by them")
+    router.set("connect_routing_id", b"chosen by them")
     router.connect(endpoint)
     router.send([b"chosen by them", b"hi"])
     equal(dealer.recv(), [b"hi"], "message")

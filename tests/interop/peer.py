@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Both sides of an interoperation test behind one interface.
 
-Ours drives sockets of Sennit in a process of its own (interop_peer.c); Theirs is
-a libzmq socket of pyzmq in this process. Both have send, recv, bind, connect,
-subscribe, unsubscribe and close; recv fails when nothing came within DEADLINE.
+Ours drives sockets of Sennit in a process of its own (interop_peer.c). Debian is a
+socket of Debian's libzmq through pyzmq, in this process; Npm one of the newer libzmq
+that the npm package `zeromq` ships, in a Node process (node/peer.js). All have send,
+recv, bind, connect, subscribe, unsubscribe and close; recv fails when nothing came
+within DEADLINE.
 """
 
 import os
@@ -19,19 +21,25 @@ except ImportError:
              "apt-get install python3-zmq (for /usr/bin/python3)")
 
 DEADLINE = 10.0
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# Options by name, where pyzmq has no name for them; and those of 64 bits.
+OPTIONS = {"hiccup_msg": 114}
+WIDE = {"affinity", "maxmsgsize"}
 
 
 class Refused(Exception):
-    """Sennit answered a call with an error; args[0] is its name (\"EAGAIN\")."""
+    """A call was answered with an error; args[0] is its name ("EAGAIN")."""
 
 
 class Process:
-    """One interop_peer process."""
+    """One process that holds sockets and is driven over its stdin."""
 
-    def __init__(self, folder):
-        self.process = subprocess.Popen([os.path.join(folder, "interop_peer")],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        bufsize=0)
+    def __init__(self, argv, **environment):
+        self.name = os.path.basename(argv[-1])
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, bufsize=0,
+                                        env={**os.environ, **environment})
         self.buffer = bytearray()
         self.sockets = 0
 
@@ -60,15 +68,11 @@ class Process:
     def _read(self):
         left = self.until - time.monotonic()
         if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-            raise AssertionError("interop_peer gave no answer in time")
+            raise AssertionError(f"{self.name} gave no answer in time")
         data = os.read(self.process.stdout.fileno(), 1 << 20)
         if not data:
-            raise AssertionError(f"interop_peer ended with code {self.process.wait()}")
+            raise AssertionError(f"{self.name} ended with code {self.process.wait()}")
         self.buffer += data
-
-    def open(self, kind, **options):
-        self.sockets += 1
-        return Ours(self, self.sockets - 1, kind, options)
 
     def kill(self):
         self.process.kill()
@@ -80,22 +84,20 @@ class Process:
         self.process.stdin.close()
         code = self.process.wait(timeout=DEADLINE)
         self._close_pipes()
-        assert code == 0, f"interop_peer ended with code {code}"
+        assert code == 0, f"{self.name} ended with code {code}"
 
     def _close_pipes(self):
         self.process.stdin.close()
         self.process.stdout.close()
 
 
-class Ours:
-    """A socket of Sennit."""
+class Driven:
+    """A socket in such a process."""
 
-    def __init__(self, process, number, kind, options):
-        self.process, self.number, self.kind = process, number, kind
-        self.identity = options.get("identity", b"")
-        words = [f"{name}={value.decode() if isinstance(value, bytes) else int(value)}"
-                 for name, value in options.items()]
-        process.request(" ".join(["open", str(number), kind, *words]))
+    def __init__(self, process, kind, words):
+        self.process, self.kind, self.number = process, kind, process.sockets
+        process.sockets += 1
+        self._do("open", kind, *words)
 
     def _do(self, verb, *words, bodies=(), ms=0):
         return self.process.request(" ".join([verb, str(self.number), *map(str, words)]),
@@ -113,15 +115,18 @@ class Ours:
     def unbind(self, endpoint):
         self._do("unbind", endpoint)
 
-    def subscribe(self, topic):
-        self._do("subscribe", len(topic), bodies=[topic])
-
-    def unsubscribe(self, topic):
-        self._do("unsubscribe", len(topic), bodies=[topic])
-
     def send(self, parts, secs=DEADLINE):
         ms = int(secs * 1000)
         self._do("send", ms, *map(len, parts), bodies=parts, ms=ms)
+
+    def try_send(self, parts, secs):
+        """Whether there was room within `secs`."""
+        try:
+            self.send(parts, secs)
+            return True
+        except Refused as refused:
+            assert refused.args[0] == "EAGAIN", refused
+            return False
 
     def recv(self, secs=DEADLINE):
         ms = int(secs * 1000)
@@ -134,6 +139,25 @@ class Ours:
             assert refused.args[0] == "EAGAIN", refused
             return None
 
+    def close(self):
+        self._do("close")
+
+
+class Ours(Driven):
+    """A socket of Sennit."""
+
+    def __init__(self, process, kind, options):
+        self.identity = options.get("identity", b"")
+        super().__init__(process, kind, [
+            f"{name}={value.decode() if isinstance(value, bytes) else int(value)}"
+            for name, value in options.items()])
+
+    def subscribe(self, topic):
+        self._do("subscribe", len(topic), bodies=[topic])
+
+    def unsubscribe(self, topic):
+        self._do("unsubscribe", len(topic), bodies=[topic])
+
     def event(self, name, secs=DEADLINE):
         """The next event of this name as (error name, peer, identity, reason)."""
         ms = int(secs * 1000)
@@ -145,53 +169,122 @@ class Ours:
         return {name: int(value) for name, value in
                 (word.split("=") for word in self._do("stats"))}
 
-    def close(self):
-        self._do("close")
 
+class Libzmq:
+    """What both libzmqs have in common. Options have zmq.h's names in small letters."""
 
-class Theirs:
-    """A socket of libzmq."""
-
-    def __init__(self, context, kind, identity=b"", **options):
-        self.kind, self.identity = kind, identity
-        self.socket = context.socket(getattr(zmq, kind))
-        self.socket.linger = 0
-        self.socket.sndtimeo = int(DEADLINE * 1000)
-        self.socket.reconnect_ivl = 10
+    def prepare(self, identity, options):
+        self.identity, self.open = identity, True
         if identity:
-            self.socket.identity = identity
-        for name, value in options.items():
-            setattr(self.socket, name, value)
-
-    def bind(self, endpoint):
-        self.socket.bind(endpoint)
-        return self.socket.last_endpoint.rstrip(b"\0").decode()
-
-    def connect(self, endpoint):
-        self.socket.connect(endpoint)
+            options["routing_id"] = identity
+        return {"linger": 0, "reconnect_ivl": 10, **options}
 
     def subscribe(self, topic):
         if self.kind == "XSUB":
-            self.socket.send(b"\x01" + topic)
+            self.send([b"\x01" + topic])
         else:
-            self.socket.subscribe(topic)
+            self.set("subscribe", topic)
 
     def unsubscribe(self, topic):
         if self.kind == "XSUB":
-            self.socket.send(b"\x00" + topic)
+            self.send([b"\x00" + topic])
         else:
-            self.socket.unsubscribe(topic)
+            self.set("unsubscribe", topic)
 
-    def send(self, parts):
-        self.socket.send_multipart(parts)
-
-    def try_recv(self, secs):
-        return self.socket.recv_multipart() if self.socket.poll(secs * 1000) else None
+    def try_bind(self, endpoint):
+        """For until(): whether an address that was just given up could be bound."""
+        try:
+            return self.bind(endpoint)
+        except (Refused, zmq.ZMQError) as error:
+            assert "EADDRINUSE" in error.args or error.args[0] == zmq.EADDRINUSE, error
+            self.pause(0.005)
+            return None
 
     def recv(self, secs=DEADLINE):
         parts = self.try_recv(secs)
         assert parts is not None, f"nothing arrived at libzmq's {self.kind}"
         return parts
 
+
+def option_number(name):
+    return OPTIONS[name] if name in OPTIONS else int(getattr(zmq, name.upper()))
+
+
+class Debian(Libzmq):
+    """A socket of Debian's libzmq, in this process."""
+
+    VERSION = "4.3.4"
+
+    def __init__(self, context, kind, identity, options):
+        self.kind, self.socket = kind, context.socket(getattr(zmq, kind))
+        self.socket.sndtimeo = int(DEADLINE * 1000)
+        for name, value in self.prepare(identity, options).items():
+            self.set(name, value)
+
+    def set(self, name, value):
+        self.socket.setsockopt(option_number(name), value)
+
+    def bind(self, endpoint):
+        self.socket.bind(endpoint)
+        return self.socket.last_endpoint.rstrip(b"\0").decode()
+
+    def pause(self, secs):
+        self.socket.poll(secs * 1000)
+
+    def connect(self, endpoint):
+        self.socket.connect(endpoint)
+
+    def disconnect(self, endpoint):
+        self.socket.disconnect(endpoint)
+
+    def send(self, parts):
+        self.socket.send_multipart(parts)
+
+    def try_send(self, parts, secs):
+        self.socket.sndtimeo = int(secs * 1000)
+        try:
+            self.send(parts)
+            return True
+        except zmq.Again:
+            return False
+        finally:
+            self.socket.sndtimeo = int(DEADLINE * 1000)
+
+    def try_recv(self, secs):
+        return self.socket.recv_multipart() if self.socket.poll(secs * 1000) else None
+
     def close(self):
         self.socket.close()
+
+
+class Npm(Driven, Libzmq):
+    """A socket of the libzmq that comes with the npm package, in a Node process."""
+
+    VERSION = "4.3.5"
+
+    def __init__(self, process, kind, identity, options):
+        super().__init__(process, kind, [
+            option_words(*option) for option in self.prepare(identity, options).items()])
+
+    def set(self, name, value):
+        self._do("set", option_words(name, value))
+
+    def pause(self, secs):
+        select.select([self.process.process.stdout], [], [], secs)
+
+    def close(self):
+        if self.open:
+            self.open = False
+            super().close()
+
+
+def option_words(name, value):
+    if isinstance(value, bytes):
+        return f"{option_number(name)}=hex:{value.hex()}"
+    return f"{option_number(name)}={'i64' if name in WIDE else 'i32'}:{int(value)}"
+
+
+def node(folder, *arguments):
+    """(argv, environment) of node/peer.js with the packages of `folder`."""
+    return (["node", os.path.join(HERE, "node", "peer.js"), *arguments],
+            {"NODE_PATH": os.path.join(folder, "node_modules")})

@@ -6,7 +6,7 @@ import itertools
 
 from peer import Refused
 from raw import Raw, RawListener
-from suite import equal, main, try_bind, until
+from suite import equal, main, until
 
 COMMAND, LAST, MORE = 4, 0, 1
 
@@ -108,10 +108,10 @@ def sub_resubscribes(transport):
         first.recv(), first.recv()
         sub.unsubscribe(b"gone")
         equal(first.recv(), [b"\x00gone"], "cancellation")
-        first.socket.close()
+        first.close()
         sub.event("DISCONNECTED")
         second = bench.theirs("XPUB")
-        until("the port is free again", lambda: try_bind(second, endpoint))
+        until("the port is free again", lambda: second.try_bind(endpoint))
         equal(second.recv(), [b"\x01kept"], "subscription after the restart")
         second.send([b"kept", b"news"])
         equal(sub.recv(), [b"kept", b"news"], "message after the restart")
@@ -169,7 +169,7 @@ def pub_counted_by_libzmq(bench):
 
 def pub_restarts(bench):
     process = bench.other_process()
-    first, sub = process.open("PUB"), bench.theirs("SUB")
+    first, sub = bench.ours("PUB", process), bench.theirs("SUB")
     sub.subscribe(b"kept")
     endpoint = bench.join("tcp", first, sub)
     assert hears(first, sub, b"kept"), "not heard before the restart"

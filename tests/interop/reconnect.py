@@ -4,20 +4,19 @@
 import os
 import select
 import subprocess
-import sys
 import time
 
 from peer import DEADLINE, Refused
-from suite import equal, main, try_bind, until
+from suite import equal, main, until
 
 
 class Server:
-    """zmq_server.py in a process of its own."""
+    """A libzmq server in a process of its own, to be killed."""
 
-    def __init__(self, kind, endpoint):
-        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zmq_server.py")
-        self.process = subprocess.Popen([sys.executable, script, kind, endpoint],
-                                        stdout=subprocess.PIPE, bufsize=0)
+    def __init__(self, bench, kind, endpoint):
+        argv, environment = bench.their_server(kind, endpoint)
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, bufsize=0,
+                                        env={**os.environ, **environment})
         self.endpoint = self.line()
 
     def line(self):
@@ -27,7 +26,7 @@ class Server:
             left = max(0, deadline - time.monotonic())
             assert select.select([self.process.stdout], [], [], left)[0], "no line in time"
             byte = os.read(self.process.stdout.fileno(), 1)
-            assert byte, "zmq_server.py ended"
+            assert byte, "the libzmq server ended"
             line += byte
         return line.decode().rstrip("\n")
 
@@ -46,13 +45,13 @@ def they_are_killed(kind, transport, talk):
     """Our `kind` talks to a libzmq server that is SIGKILLed and started again."""
     def run(bench):
         ours = bench.ours(kind)
-        server = Server("REP" if kind == "REQ" else kind, bench.endpoint(transport))
+        server = Server(bench, "REP" if kind == "REQ" else kind, bench.endpoint(transport))
         try:
             ours.connect(server.endpoint)
             talk(ours, b"before")
             server.kill()
             ours.event("DISCONNECTED")
-            server = Server("REP" if kind == "REQ" else kind, server.endpoint)
+            server = Server(bench, "REP" if kind == "REQ" else kind, server.endpoint)
             ours.event("READY")
             talk(ours, b"after")
             assert ours.stats()["reconnects"] >= 1, "no reconnect is counted"
@@ -66,13 +65,13 @@ def req_learns_of_the_loss(bench):
     endpoint = bench.join("tcp", rep, req)
     req.send([b"question"])
     equal(rep.recv(), [b"question"], "request")
-    rep.socket.close()
+    rep.close()
     try:
         raise AssertionError(f"a reply from nowhere: {req.recv()}")
     except Refused as refused:
         equal(refused.args[0], "ECONNRESET", "what recv says")
     second = bench.theirs("REP")
-    until("the port is free again", lambda: try_bind(second, endpoint))
+    until("the port is free again", lambda: second.try_bind(endpoint))
     req.send([b"again"])
     equal(second.recv(), [b"again"], "next request")
     second.send([b"reply"])
@@ -81,7 +80,7 @@ def req_learns_of_the_loss(bench):
 
 def push_to_killed_pull(bench):
     push = bench.ours("PUSH")
-    server = Server("PULL", bench.endpoint("tcp"))
+    server = Server(bench, "PULL", bench.endpoint("tcp"))
     try:
         push.connect(server.endpoint)
         push.send([b"before"])
@@ -89,7 +88,7 @@ def push_to_killed_pull(bench):
         server.kill()
         push.event("DISCONNECTED")
         push.send([b"meanwhile"])
-        server = Server("PULL", server.endpoint)
+        server = Server(bench, "PULL", server.endpoint)
         push.send([b"after"])
         equal([server.line(), server.line()], ["meanwhile", "after"], "messages after it")
     finally:
@@ -101,7 +100,7 @@ def router_is_killed(transport):
     def run(bench):
         dealer = bench.theirs("DEALER", identity=b"d")
         process = bench.other_process()
-        first = process.open("ROUTER")
+        first = bench.ours("ROUTER", process)
         endpoint = bench.join(transport, first, dealer)
         dealer.send([b"before"])
         equal(first.recv(), [b"d", b"before"], "message before the kill")
@@ -120,7 +119,7 @@ def connects_before_bind(kind, their_kind, transport):
     def run(bench):
         probe = bench.theirs(their_kind)
         endpoint = probe.bind(bench.endpoint(transport))
-        probe.socket.close()
+        probe.close()
         ours, theirs = bench.ours(kind), bench.theirs(their_kind)
         ours.connect(endpoint)
         ours.send([b"queued", b"early"])
@@ -232,10 +231,10 @@ def many_servers(bench):
     order = []
     for n in range(12):
         req.send([b"%d" % n])
-        rep = until("a REP is asked", lambda: next(
-            (rep for rep in reps if rep.socket.poll(1)), None))
+        rep, got = until("a REP is asked", lambda: next(
+            ((rep, got) for rep in reps if (got := rep.try_recv(0.001))), None))
         order.append(reps.index(rep))
-        equal(rep.recv(), [b"%d" % n], "request")
+        equal(got, [b"%d" % n], "request")
         rep.send([b"re %d" % n])
         equal(req.recv(), [b"re %d" % n], "reply")
     equal((sorted(order[:4]), order), ([0, 1, 2, 3], order[:4] * 3), "the REPs asked")
@@ -258,7 +257,7 @@ def identity_is_told(bench):
     router, dealer = bench.ours("ROUTER"), bench.theirs("DEALER", identity=b"who")
     bench.join("ipc", router, dealer)
     equal(router.event("READY")[2], b"who", "identity in the READY event")
-    dealer.socket.close()
+    dealer.close()
     equal(router.event("DISCONNECTED")[2], b"who", "identity in the DISCONNECTED event")
     bench.opened.remove(dealer)
 

@@ -9,41 +9,63 @@ import tempfile
 import time
 import traceback
 
-from peer import DEADLINE, Ours, Process, Theirs, zmq
+from peer import DEADLINE, HERE, Debian, Npm, Ours, Process, node, zmq
 
 FAILURES_MAX = 10
 
 
 class Bench:
     """What a case works with: sockets of both sides, closed after it; a folder for
-    ipc paths; and one interop_peer for all cases, replaced when one spoils it."""
+    ipc paths; and one process of each side for all cases, replaced when a case spoils
+    them. `npm` is the folder of the npm package, or None for Debian's libzmq."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, npm):
         self.bin = folder
-        self.context = zmq.Context()
+        self.npm = npm
         self.temporary = tempfile.mkdtemp(prefix="interop-")
-        self.process = Process(folder)
+        self.start()
         self.opened = []
         self.processes = []
         self.paths = 0
 
-    def ours(self, kind, **options):
+    def start(self):
+        self.process = self.our_process()
+        if self.npm:
+            argv, environment = node(self.npm)
+            self.theirs_in = Process(argv, **environment)
+            version = self.theirs_in.request("version -")[0]
+        else:
+            self.theirs_in, version = zmq.Context(), zmq.zmq_version()
+        wanted = Npm.VERSION if self.npm else Debian.VERSION
+        assert version == wanted, f"the peer is libzmq {version} instead of {wanted}"
+
+    def our_process(self):
+        return Process([os.path.join(self.bin, "interop_peer")])
+
+    def ours(self, kind, process=None, **options):
         options.setdefault("reconnect_min_ms", 10)
         options.setdefault("reconnect_max_ms", 100)
-        socket = self.process.open(kind, **options)
-        self.opened.append(socket)
+        socket = Ours(process or self.process, kind, options)
+        if not process:
+            self.opened.append(socket)
         return socket
 
-    def theirs(self, kind, **options):
-        socket = Theirs(self.context, kind, **options)
+    def theirs(self, kind, identity=b"", **options):
+        socket = (Npm if self.npm else Debian)(self.theirs_in, kind, identity, options)
         self.opened.append(socket)
         return socket
 
     def other_process(self):
         """One more interop_peer, for cases that kill it."""
-        process = Process(self.bin)
+        process = self.our_process()
         self.processes.append(process)
         return process
+
+    def their_server(self, *arguments):
+        """(argv, environment) of zmq_server.py or what takes its place."""
+        if self.npm:
+            return node(self.npm, *arguments)
+        return [sys.executable, os.path.join(HERE, "zmq_server.py"), *arguments], {}
 
     def path(self):
         self.paths += 1
@@ -60,7 +82,7 @@ class Bench:
 
     def clean(self, spoiled):
         for socket in self.opened:
-            if not (spoiled and isinstance(socket, Ours)):
+            if not spoiled:
                 socket.close()
         self.opened.clear()
         for process in self.processes:
@@ -69,15 +91,24 @@ class Bench:
         self.processes.clear()
         if spoiled:
             self.process.kill()
-            self.process = Process(self.bin)
+            if self.npm:
+                self.theirs_in.kill()
+            else:
+                self.theirs_in.destroy(linger=0)
+            self.start()
         else:
             self.process.sockets = 0
+            if self.npm:
+                self.theirs_in.sockets = 0
 
     def end(self):
         try:
             self.process.end()
+            if self.npm:
+                self.theirs_in.end()
+            else:
+                self.theirs_in.destroy(linger=0)
         finally:
-            self.context.destroy(linger=0)
             shutil.rmtree(self.temporary, ignore_errors=True)
 
 
@@ -90,17 +121,6 @@ def until(what, attempt, secs=DEADLINE):
         if result:
             return result
         assert time.monotonic() < deadline, f"never happened: {what}"
-
-
-def try_bind(theirs, endpoint):
-    """For until(): whether an address that was just given up could be bound."""
-    try:
-        theirs.bind(endpoint)
-        return True
-    except zmq.ZMQError as error:
-        assert error.errno == zmq.EADDRINUSE, error
-        theirs.socket.poll(5)
-        return False
 
 
 def equal(got, wanted, what):
@@ -120,11 +140,13 @@ def main(cases):
     """`cases` are (sentence, function of a Bench). Exits 0 when all passed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True, help="folder of the built programs")
+    parser.add_argument("--npm", help="folder with the npm package `zeromq`, which is "
+                        "then the peer instead of Debian's libzmq")
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--times", action="store_true", help="how long each case took")
     args = parser.parse_args()
     cases = [case for case in cases if args.only in case[0]]
-    bench = Bench(args.bin)
+    bench = Bench(args.bin, args.npm)
     passed, failures = 0, 0
     for name, run in cases:
         spoiled, started = True, time.monotonic()
@@ -142,5 +164,6 @@ def main(cases):
             print("giving up after", FAILURES_MAX, "failures")
             break
     bench.end()
-    print(f"interop: {passed} cases passed" + (f", {failures} failed" if failures else ""))
+    version = Npm.VERSION if args.npm else Debian.VERSION
+    print(f"interop with libzmq {version}: {passed} cases passed"+ (f", {failures} failed" if failures else ""))
     sys.exit(1 if failures or not passed else 0)
