@@ -252,8 +252,8 @@ an_idle_connection_costs_little_memory(void **state)
     for (int i = 0; i < 100; i++)
         net_join(&n, router, endless(SENNIT_DEALER), TCP);
     /* A listener, a socket, and both ends of a connection, the monitors' rings with
-     * them, which are the most of it. */
-    assert_true((n.alloc.live_bytes - before) / 100 < 40000);
+     * them. */
+    assert_true((n.alloc.live_bytes - before) / 100 < 16000);
     net_close(&n);
 }
 

@@ -881,6 +881,49 @@ events_nobody_reads_are_dropped_oldest_first_and_counted(void **state)
     net_close(&n);
 }
 
+/* Events that come while others are read: the ring grows with its beginning anywhere. */
+static void
+no_event_is_lost_or_out_of_turn_as_long_as_they_fit(void **state)
+{
+    static const uint32_t bounds[] = { 1, 2, 3, 7, 64, 65536 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        sennit_sock_opts opts = net_opts();
+        char texts[20][64];
+        unsigned told = 0;
+        unsigned read = 0;
+        uint64_t lost = 0;
+        sennit_sock *push;
+        sennit_event event;
+
+        opts.events_max = bounds[i];
+        opts.events = 1u << SENNIT_EVENT_UNBOUND;
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        for (unsigned step = 0; told < 20; step++) {
+            snprintf(texts[told], sizeof texts[told], "%s", net_bind(push, TCP));
+            assert_int_equal(sennit_sock_unbind(push, texts[told++]), SENNIT_OK);
+            if (step % 3 != 2)
+                continue;
+            assert_int_equal(sennit_sock_next_event(push, &event), SENNIT_OK);
+            lost += event.lost;
+            assert_int_equal(event.kind, SENNIT_EVENT_UNBOUND);
+            assert_string_equal(event.endpoint, texts[lost + read++]);
+        }
+        while (sennit_sock_next_event(push, &event) == SENNIT_OK) {
+            lost += event.lost;
+            assert_string_equal(event.endpoint, texts[lost + read++]);
+        }
+        assert_int_equal(lost + read, told);
+        if (bounds[i] >= 64)
+            assert_int_equal(lost, 0);
+        else
+            assert_true(lost > 0);
+        net_close(&n);
+    }
+}
+
 static void
 the_monitor_tells_a_connections_whole_life_at_both_ends(void **state)
 {
@@ -946,6 +989,7 @@ main(void)
         cmocka_unit_test(a_signal_ends_a_receive_that_waits),
         cmocka_unit_test(writing_to_a_peer_that_has_gone_never_raises_sigpipe),
         cmocka_unit_test(events_nobody_reads_are_dropped_oldest_first_and_counted),
+        cmocka_unit_test(no_event_is_lost_or_out_of_turn_as_long_as_they_fit),
         cmocka_unit_test(the_monitor_tells_a_connections_whole_life_at_both_ends),
     };
 

@@ -88,7 +88,4 @@
  * nobody asked for does not hold up timers, deadlines and other sockets. */
 #define SNI_FETCH_FRAMES_MAX 256u
 
-/* Unread monitor events kept per socket; the oldest are dropped and counted. */
-#define SNI_EVENTS_MAX 64u
-
 #endif /* SENNIT_BASE_LIMITS_H */

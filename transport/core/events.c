@@ -1,20 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/events.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
-#include "base/limits.h"
+#include "core/sock.h"
 
 void
-sni_events_init(sni_events *events, const sennit_allocator *alloc)
+sni_events_init(sni_events *events, const sennit_allocator *alloc, size_t max)
 {
-    *events = (sni_events){ .alloc = alloc };
+    *events = (sni_events){ .alloc = alloc, .max = max };
 }
 
 void
 sni_events_fini(sni_events *events)
 {
     sni_release(events->alloc, events->ring);
-    sni_events_init(events, events->alloc);
+    sni_events_init(events, events->alloc, events->max);
+}
+
+static size_t
+wrapped(const sni_events *events, size_t at)
+{
+    return at >= events->capacity ? at - events->capacity : at;
+}
+
+/* Of a full ring: those up to its old end move to the new one, before those that had
+ * wrapped around. */
+static void
+grow(sni_events *events)
+{
+    size_t old = events->capacity;
+    size_t wanted = old == 0 ? 1 : 2 * old;
+    size_t tail = old - events->first;
+    sennit_event *ring;
+
+    if (wanted > events->max)
+        wanted = events->max;
+    if (wanted <= old)
+        return;
+    ring = events->alloc->resize(events->alloc->arg, events->ring, wanted * sizeof *ring);
+    if (ring == NULL)
+        return;
+    events->ring = ring;
+    events->capacity = wanted;
+    if (events->first > 0) {
+        memmove(ring + wanted - tail, ring + events->first, tail * sizeof *ring);
+        events->first = wanted - tail;
+    }
+}
+
+static void
+drop_oldest(sni_events *events)
+{
+    events->lost++;
+    events->first = wrapped(events, events->first + 1);
+    events->count--;
 }
 
 sennit_event *
@@ -22,18 +63,15 @@ sni_events_push(sni_events *events)
 {
     sennit_event *event;
 
-    if (events->ring == NULL)
-        events->ring = sni_acquire(events->alloc, SNI_EVENTS_MAX * sizeof *events->ring);
-    if (events->ring == NULL) {
+    if (events->count == events->capacity)
+        grow(events);
+    if (events->capacity == 0) {
         events->lost++;
         return NULL;
     }
-    if (events->count == SNI_EVENTS_MAX) {
-        events->lost++;
-        events->first = (events->first + 1) % SNI_EVENTS_MAX;
-        events->count--;
-    }
-    event = &events->ring[(events->first + events->count) % SNI_EVENTS_MAX];
+    if (events->count == events->capacity)
+        drop_oldest(events);
+    event = &events->ring[wrapped(events, events->first + events->count)];
     events->count++;
     *event = (sennit_event){ .reason = "" };
     return event;
@@ -47,9 +85,51 @@ sni_events_pop(sni_events *events, sennit_event *out)
     *out = events->ring[events->first];
     out->lost = events->lost;
     events->lost = 0;
-    events->first = (events->first + 1) % SNI_EVENTS_MAX;
+    events->first = wrapped(events, events->first + 1);
     events->count--;
     return true;
+}
+
+/* ---- of a socket ------------------------------------------------------- */
+
+sennit_event *
+sni_sock_new_event(sennit_sock *sock, sennit_event_kind kind, const char *endpoint)
+{
+    sennit_event *event;
+
+    if (sock->closed || !(sock->opts.events & (1u << kind)))
+        return NULL;
+    event = sni_events_push(&sock->events);
+    if (event == NULL)
+        return NULL;
+    event->kind = kind;
+    event->at = sni_loop_now(sock->loop);
+    snprintf(event->endpoint, sizeof event->endpoint, "%s", endpoint);
+    sni_sock_touch(sock);
+    return event;
+}
+
+void
+sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpoint,
+               uint32_t number, sennit_err err, const char *reason, uint32_t delay_ms,
+               sennit_bytes identity)
+{
+    sennit_event *event = sni_sock_new_event(sock, kind, endpoint);
+
+    if (event == NULL)
+        return;
+    event->err = err;
+    event->peer = number;
+    event->delay_ms = delay_ms;
+    event->reason = reason;
+    sni_bytes_put(event->identity, identity);
+    event->identity_size = (uint8_t)identity.size;
+}
+
+sennit_err
+sennit_sock_next_event(sennit_sock *sock, sennit_event *out)
+{
+    return sni_events_pop(&sock->events, out) ? SENNIT_OK : SENNIT_EAGAIN;
 }
 
 const char *

@@ -19,36 +19,6 @@ sni_sock_touch(sennit_sock *sock)
 }
 
 void
-sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpoint,
-               uint32_t number, sennit_err err, const char *reason, uint32_t delay_ms,
-               sennit_bytes identity)
-{
-    sennit_event *event;
-
-    if (sock->closed)
-        return;
-    event = sni_events_push(&sock->events);
-    if (event == NULL)
-        return;
-    event->kind = kind;
-    event->err = err;
-    event->at = sni_loop_now(sock->loop);
-    event->peer = number;
-    event->delay_ms = delay_ms;
-    event->reason = reason;
-    snprintf(event->endpoint, sizeof event->endpoint, "%s", endpoint);
-    sni_bytes_put(event->identity, identity);
-    event->identity_size = (uint8_t)identity.size;
-    sni_sock_touch(sock);
-}
-
-sennit_err
-sennit_sock_next_event(sennit_sock *sock, sennit_event *out)
-{
-    return sni_events_pop(&sock->events, out) ? SENNIT_OK : SENNIT_EAGAIN;
-}
-
-void
 sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
 {
     *out = sock->stats;
@@ -164,7 +134,7 @@ sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
     sock->opts = *opts;
     sni_pattern_init(&sock->pattern, type, &sni_pipe_port, &loop->allocator, &sock->stats,
                      &sock->opts);
-    sni_events_init(&sock->events, &loop->allocator);
+    sni_events_init(&sock->events, &loop->allocator, opts->events_max);
     sni_link_init(&sock->link);
     sni_link_init(&sock->touched);
     sni_link_init(&sock->pipes);

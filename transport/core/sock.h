@@ -34,7 +34,12 @@ struct sennit_sock {
 /* Something about it changed that its callback may want to know. */
 void sni_sock_touch(sennit_sock *sock);
 
-/* Fills in a monitor event; `number` 0: no connection yet. */
+/* The place of a new monitor event that has its kind, time and endpoint; NULL when
+ * nobody wants it or there is no memory. Valid until the next event. */
+sennit_event *sni_sock_new_event(sennit_sock *sock, sennit_event_kind kind,
+                                 const char *endpoint);
+
+/* The same with what most events have; `number` 0: no connection yet. */
 void sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpoint,
                     uint32_t number, sennit_err err, const char *reason,
                     uint32_t delay_ms, sennit_bytes identity);
