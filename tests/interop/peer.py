@@ -8,6 +8,7 @@ recv, bind, connect, subscribe, unsubscribe and close; recv fails when nothing c
 within DEADLINE.
 """
 
+import fcntl
 import os
 import select
 import subprocess
@@ -40,6 +41,8 @@ class Process:
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, bufsize=0,
                                         env={**os.environ, **environment})
+        for pipe in (self.process.stdin, self.process.stdout):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1 << 20)
         self.buffer = bytearray()
         self.sockets = 0
 
@@ -286,5 +289,5 @@ def option_words(name, value):
 
 def node(folder, *arguments):
     """(argv, environment) of node/peer.js with the packages of `folder`."""
-    return (["node", os.path.join(HERE, "node", "peer.js"), *arguments],
+    return (["node", "--no-warnings", os.path.join(HERE, "node", "peer.js"), *arguments],
             {"NODE_PATH": os.path.join(folder, "node_modules")})

@@ -13,6 +13,8 @@ from peer import DEADLINE, HERE, Debian, Npm, Ours, Process, node, zmq
 
 FAILURES_MAX = 10
 
+TRANSPORTS = ("tcp", "tcp on IPv6", "ipc", "abstract ipc")
+
 
 class Bench:
     """What a case works with: sockets of both sides, closed after it; a folder for
@@ -73,7 +75,13 @@ class Bench:
 
     def endpoint(self, transport):
         """One to bind; the system chooses what is left open in it."""
-        return "tcp://127.0.0.1:*" if transport == "tcp" else "ipc://" + self.path()
+        if transport == "tcp":
+            return "tcp://127.0.0.1:*"
+        if transport == "tcp on IPv6":
+            return "tcp://[::1]:*"
+        path = self.path()
+        return "ipc://" + (path if transport == "ipc" else "@" + os.path.basename(
+            self.temporary) + os.path.basename(path))
 
     def join(self, transport, binder, connecter):
         endpoint = binder.bind(self.endpoint(transport))

@@ -18,11 +18,14 @@
 "use strict";
 
 const zmq = require("zeromq");
+const draft = require("zeromq/draft");
 
 const TYPES = {
     PAIR: zmq.Pair, PUB: zmq.Publisher, SUB: zmq.Subscriber, REQ: zmq.Request,
     REP: zmq.Reply, DEALER: zmq.Dealer, ROUTER: zmq.Router, PULL: zmq.Pull,
     PUSH: zmq.Push, XPUB: zmq.XPublisher, XSUB: zmq.XSubscriber, STREAM: zmq.Stream,
+    SERVER: draft.Server, CLIENT: draft.Client, RADIO: draft.Radio, DISH: draft.Dish,
+    GATHER: draft.Gather, SCATTER: draft.Scatter,
 };
 
 /* ---- Input ------------------------------------------------------------ */
