@@ -32,13 +32,13 @@ find_name(sennit_loop *loop, const char *name)
     return NULL;
 }
 
-void
-sni_inproc_event(sni_pipe *pipe, sennit_event_kind kind, sennit_err err,
-                 const char *reason)
+/* Tells the monitor of the pipe's socket. */
+static void
+tell(sni_pipe *pipe, sennit_event_kind kind, sennit_err err, const char *reason)
 {
     char endpoint[SNI_INPROC_NAME_MAX + 10] = "inproc://";
 
-    memcpy(endpoint + 9, pipe->inproc_name, strlen(pipe->inproc_name) + 1);
+    memcpy(endpoint + 9, pipe->inproc->name, strlen(pipe->inproc->name) + 1);
     sni_sock_event(pipe->sock, kind, endpoint, pipe->peer.number, err, reason, 0,
                    sennit_msg_bytes(&pipe->peer.identity));
 }
@@ -47,7 +47,7 @@ sni_inproc_event(sni_pipe *pipe, sennit_event_kind kind, sennit_err err,
 static sennit_err
 meet(sni_pipe *pipe)
 {
-    const sennit_sock_opts *theirs = &pipe->mate->sock->opts;
+    const sennit_sock_opts *theirs = &pipe->inproc->mate->sock->opts;
 
     return sni_pattern_connected(&pipe->sock->pattern, &pipe->peer,
                                  sni_bytes(theirs->identity, theirs->identity_size));
@@ -81,8 +81,8 @@ join(sennit_sock *binder, sni_pipe *near, sni_pipe *far)
     sni_pipe_update_writable(near);
     binder->stats.connections++;
     near->sock->stats.connections++;
-    sni_inproc_event(far, SENNIT_EVENT_READY, SENNIT_OK, "");
-    sni_inproc_event(near, SENNIT_EVENT_READY, SENNIT_OK, "");
+    tell(far, SENNIT_EVENT_READY, SENNIT_OK, "");
+    tell(near, SENNIT_EVENT_READY, SENNIT_OK, "");
     return SENNIT_OK;
 }
 
@@ -114,8 +114,8 @@ sni_inproc_bind(sennit_sock *sock, const char *name)
         sni_link_remove(link);
         err = join(sock, waiting->near, waiting->far);
         if (err) {
-            sni_inproc_event(waiting->near, SENNIT_EVENT_HANDSHAKE_FAILED, err,
-                             "the bound socket refused the peer");
+            tell(waiting->near, SENNIT_EVENT_HANDSHAKE_FAILED, err,
+                 "the bound socket refused the peer");
             sni_pipe_free(waiting->far);
         }
         sni_release(&loop->allocator, waiting);
@@ -143,18 +143,19 @@ static sennit_err
 new_end(sni_pipe **out, sennit_loop *loop, sennit_sock *sock, const char *name)
 {
     size_t size = strlen(name) + 1;
-    sennit_err err = sni_pipe_new(out, loop, sock);
+    sni_inproc *end = sni_acquire_zero(&loop->allocator, sizeof *end + size);
+    sennit_err err;
 
-    if (err)
-        return err;
-    (*out)->inproc = true;
-    (*out)->inproc_connecter = sock != NULL;
-    (*out)->inproc_name = sni_acquire(&loop->allocator, size);
-    if ((*out)->inproc_name == NULL) {
-        sni_pipe_free(*out);
+    if (end == NULL)
         return SENNIT_ENOMEM;
+    err = sni_pipe_new(out, loop, sock);
+    if (err) {
+        sni_release(&loop->allocator, end);
+        return err;
     }
-    memcpy((*out)->inproc_name, name, size);
+    end->connecter = sock != NULL;
+    memcpy(end->name, name, size);
+    (*out)->inproc = end;
     return SENNIT_OK;
 }
 
@@ -175,15 +176,15 @@ sni_inproc_connect(sennit_sock *sock, const char *name)
         sni_pipe_free(near);
         return err;
     }
-    near->mate = far;
-    far->mate = near;
+    near->inproc->mate = far;
+    far->inproc->mate = near;
     err = sni_pipe_attach(near);
     if (err == SENNIT_OK)
         err = entry != NULL ? join(entry->sock, near, far)
                             : wait_for_bind(sock, near, far, name);
     if (err) {
-        near->mate = NULL;
-        far->mate = NULL;
+        near->inproc->mate = NULL;
+        far->inproc->mate = NULL;
         sni_pipe_free(far);
         sni_pipe_free(near);
     }
@@ -197,11 +198,30 @@ sni_inproc_connected(const sennit_sock *sock, const char *name)
          link = link->next) {
         const sni_pipe *pipe = SNI_CONST_OWNER_OF(link, sni_pipe, link);
 
-        if (pipe->inproc_connecter && !pipe->retired &&
-            strcmp(pipe->inproc_name, name) == 0)
+        if (pipe->inproc != NULL && pipe->inproc->connecter && !pipe->retired &&
+            strcmp(pipe->inproc->name, name) == 0)
             return true;
     }
     return false;
+}
+
+/* The other end takes no more and reads what it has. */
+static void
+part(sni_pipe *pipe)
+{
+    sni_pipe *mate = pipe->inproc->mate;
+
+    if (mate == NULL)
+        return;
+    pipe->inproc->mate = NULL;
+    mate->inproc->mate = NULL;
+    /* What waited for a bind is lost; what a bound end had was delivered. */
+    if (mate->sock == NULL)
+        pipe->sock->stats.dropped_disconnect_msgs += mate->inq.msgs;
+    if (pipe->sock == NULL)
+        mate->sock->stats.dropped_disconnect_msgs += pipe->inq.msgs;
+    sni_msgq_rollback(&mate->inq);
+    sni_pipe_retire(mate);
 }
 
 /* Cuts the pipes of `sock` at one side of a name. */
@@ -215,10 +235,12 @@ cut(sennit_sock *sock, const char *name, bool connecter)
         sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, link);
 
         next = link->next;
-        if (!pipe->inproc || pipe->retired || pipe->inproc_connecter != connecter ||
-            strcmp(pipe->inproc_name, name) != 0)
+        if (pipe->inproc == NULL || pipe->retired ||
+            pipe->inproc->connecter != connecter || strcmp(pipe->inproc->name, name) != 0)
             continue;
-        sni_pipe_part(pipe);
+        part(pipe);
+        sni_msgq_rollback(&pipe->inq);
+        sni_pipe_retire(pipe);
         any = true;
     }
     return any;
@@ -290,4 +312,120 @@ sni_inproc_forget(sennit_sock *sock)
         if (waiting->near->sock == sock)
             forget_waiting(waiting);
     }
+}
+
+/* ---- for pipes --------------------------------------------------------- */
+
+sennit_err
+sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
+{
+    sni_inproc *end = pipe->inproc;
+    sni_pipe *mate = end->mate;
+    sennit_err err;
+
+    if (end->swallow) {
+        sennit_msg_fini(sni_msg_public(msg));
+        end->swallow = more;
+        return SENNIT_OK;
+    }
+    if (mate == NULL) {
+        sennit_msg_fini(sni_msg_public(msg));
+        pipe->sock->stats.dropped_disconnect_msgs += !more;
+        return SENNIT_OK;
+    }
+    err = sni_msg_own(msg);
+    if (err == SENNIT_OK)
+        err = sni_msgq_push(&mate->inq, msg, more);
+    if (err || more)
+        return err;
+    /* Before the bind it only waits; joining counts it. */
+    pipe->sock->stats.delivered_msgs += mate->sock != NULL;
+    if (mate->sock != NULL)
+        sni_pipe_update_unread(mate);
+    sni_pipe_update_writable(pipe);
+    return SENNIT_OK;
+}
+
+sennit_err
+sni_inproc_pull(sni_pipe *pipe, sni_msg *msg)
+{
+    sni_pipe *mate = pipe->inproc->mate;
+
+    if (!sni_msgq_pop(&pipe->inq, msg))
+        return SENNIT_EAGAIN;
+    msg->peer = pipe->peer.number;
+    if (msg->more)
+        return SENNIT_OK;
+    sni_pipe_update_unread(pipe);
+    if (mate != NULL && mate->sock != NULL)
+        sni_pipe_update_writable(mate);
+    return SENNIT_OK;
+}
+
+sennit_err
+sni_inproc_subscribe(sni_pipe *pipe, bool on, sennit_bytes topic)
+{
+    sni_pipe *mate = pipe->inproc->mate;
+
+    if (mate == NULL || !mate->attached)
+        return SENNIT_OK;
+    return sni_pattern_subscription(&mate->sock->pattern, &mate->peer, on, topic);
+}
+
+void
+sni_inproc_abandon(sni_pipe *pipe, bool more)
+{
+    sni_inproc *end = pipe->inproc;
+
+    end->swallow = more;
+    if (end->mate != NULL)
+        sni_msgq_rollback(&end->mate->inq);
+}
+
+/* A peer may have the sum of both marks waiting, and before the bind our own (as
+ * libzmq). */
+bool
+sni_inproc_full(const sni_pipe *pipe)
+{
+    const sni_pipe *mate = pipe->inproc->mate;
+    size_t limit = (size_t)pipe->sock->opts.send_hwm_msgs;
+
+    if (mate == NULL)
+        return true;
+    if (limit == 0 || (mate->sock != NULL && mate->sock->opts.recv_hwm_msgs == 0))
+        return false;
+    if (mate->sock != NULL)
+        limit += (size_t)mate->sock->opts.recv_hwm_msgs;
+    return mate->inq.msgs >= limit;
+}
+
+void
+sni_inproc_add_queued(const sni_pipe *pipe, sennit_sock_stats *out)
+{
+    const sni_pipe *mate = pipe->inproc != NULL ? pipe->inproc->mate : NULL;
+
+    if (mate == NULL || mate->sock != NULL)
+        return;
+    out->queued_msgs += mate->inq.msgs;
+    out->queued_bytes += mate->inq.bytes;
+}
+
+void
+sni_inproc_lost(sni_pipe *pipe)
+{
+    if (pipe->inproc == NULL || !pipe->attached || !pipe->peer.connected)
+        return;
+    sni_pattern_disconnected(&pipe->sock->pattern, &pipe->peer, false);
+    pipe->sock->stats.connections--;
+    tell(pipe, SENNIT_EVENT_DISCONNECTED, SENNIT_ECONNRESET, "closed by peer");
+}
+
+void
+sni_inproc_free(sni_pipe *pipe)
+{
+    if (pipe->inproc == NULL)
+        return;
+    part(pipe);
+    sni_release(&pipe->loop->allocator, pipe->inproc);
+    pipe->inproc = NULL;
 }

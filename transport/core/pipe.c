@@ -56,58 +56,19 @@ sni_pipe_drop_output(sni_pipe *pipe)
 }
 
 void
-sni_pipe_disconnect_inproc(sni_pipe *pipe)
-{
-    if (!pipe->inproc || !pipe->attached || !pipe->peer.connected)
-        return;
-    sni_pattern_disconnected(&pipe->sock->pattern, &pipe->peer, false);
-    pipe->sock->stats.connections--;
-    sni_inproc_event(pipe, SENNIT_EVENT_DISCONNECTED, SENNIT_ECONNRESET,
-                     "closed by peer");
-}
-
-/* The other end takes no more and reads what it has. */
-static void
-part(sni_pipe *pipe)
-{
-    sni_pipe *mate = pipe->mate;
-
-    if (mate == NULL)
-        return;
-    pipe->mate = NULL;
-    mate->mate = NULL;
-    /* What waited for a bind is lost; what a bound end had was delivered. */
-    if (mate->sock == NULL)
-        pipe->sock->stats.dropped_disconnect_msgs += mate->inq.msgs;
-    if (pipe->sock == NULL)
-        mate->sock->stats.dropped_disconnect_msgs += pipe->inq.msgs;
-    sni_msgq_rollback(&mate->inq);
-    sni_pipe_retire(mate);
-}
-
-void
-sni_pipe_part(sni_pipe *pipe)
-{
-    part(pipe);
-    sni_msgq_rollback(&pipe->inq);
-    sni_pipe_retire(pipe);
-}
-
-void
 sni_pipe_free(sni_pipe *pipe)
 {
-    sni_pipe_disconnect_inproc(pipe);
+    sni_inproc_lost(pipe);
     if (pipe->attached)
         sni_pattern_detach(&pipe->sock->pattern, &pipe->peer);
     pipe->attached = false;
-    part(pipe);
+    sni_inproc_free(pipe);
     SNI_ASSERT(pipe->session == NULL);
     sni_pipe_drop_output(pipe);
     sni_msgq_fini(&pipe->inq);
     sennit_msg_fini(&pipe->peer.identity);
     sni_link_remove(&pipe->link);
     sni_link_remove(&pipe->dead);
-    sni_release(&pipe->loop->allocator, pipe->inproc_name);
     pipe->loop->socks_changed = true;
     sni_release(&pipe->loop->allocator, pipe);
 }
@@ -135,7 +96,7 @@ sni_pipe_retire(sni_pipe *pipe)
     if (pipe->retired)
         return;
     pipe->retired = true;
-    sni_pipe_disconnect_inproc(pipe);
+    sni_inproc_lost(pipe);
     if (pipe->attached) {
         if (pipe->peer.connected)
             sni_pattern_disconnected(&pipe->sock->pattern, &pipe->peer, false);
@@ -147,28 +108,13 @@ sni_pipe_retire(sni_pipe *pipe)
 
 /* ---- accounting -------------------------------------------------------- */
 
-/* An inproc peer may have the sum of both marks waiting, and before the bind our
- * own (as libzmq). */
-static bool
-inproc_full(const sni_pipe *pipe)
-{
-    const sni_pipe *mate = pipe->mate;
-    size_t limit = (size_t)pipe->sock->opts.send_hwm_msgs;
-
-    if (limit == 0 || (mate->sock != NULL && mate->sock->opts.recv_hwm_msgs == 0))
-        return false;
-    if (mate->sock != NULL)
-        limit += (size_t)mate->sock->opts.recv_hwm_msgs;
-    return mate->inq.msgs >= limit;
-}
-
 static bool
 pipe_full(const sni_pipe *pipe)
 {
     int hwm = pipe->sock->opts.send_hwm_msgs;
 
-    if (pipe->inproc)
-        return pipe->mate == NULL || inproc_full(pipe);
+    if (pipe->inproc != NULL)
+        return sni_inproc_full(pipe);
     return hwm > 0 && pipe->outq.msgs >= (size_t)hwm;
 }
 
@@ -213,35 +159,6 @@ sni_pipe_has_output(const sni_pipe *pipe)
 
 /* ---- the port ---------------------------------------------------------- */
 
-static sennit_err
-push_inproc(sni_pipe *pipe, sni_msg *msg, bool more)
-{
-    sni_pipe *mate = pipe->mate;
-    sennit_err err;
-
-    if (pipe->swallow) {
-        sennit_msg_fini(sni_msg_public(msg));
-        pipe->swallow = more;
-        return SENNIT_OK;
-    }
-    if (mate == NULL) {
-        sennit_msg_fini(sni_msg_public(msg));
-        pipe->sock->stats.dropped_disconnect_msgs += !more;
-        return SENNIT_OK;
-    }
-    err = sni_msg_own(msg);
-    if (err == SENNIT_OK)
-        err = sni_msgq_push(&mate->inq, msg, more);
-    if (err || more)
-        return err;
-    /* Before the bind it only waits; joining counts it. */
-    pipe->sock->stats.delivered_msgs += mate->sock != NULL;
-    if (mate->sock != NULL)
-        sni_pipe_update_unread(mate);
-    sni_pipe_update_writable(pipe);
-    return SENNIT_OK;
-}
-
 /* `kept`: false for what is left of a message that was begun on a lost connection. */
 static void
 pushed(sni_pipe *pipe, bool more, bool kept)
@@ -261,8 +178,8 @@ pipe_push(sni_peer *peer, sni_msg *msg, bool more)
     sennit_err err;
     bool kept;
 
-    if (pipe->inproc)
-        return push_inproc(pipe, msg, more);
+    if (pipe->inproc != NULL)
+        return sni_inproc_push(pipe, msg, more);
     err = sni_outq_push(&pipe->outq, msg, more, &kept);
     if (err)
         return err;
@@ -276,13 +193,10 @@ static void
 miss_publication(sni_pipe *pipe, bool more)
 {
     pipe->sock->stats.dropped_memory_msgs++;
-    if (pipe->inproc) {
-        pipe->swallow = more;
-        if (pipe->mate != NULL)
-            sni_msgq_rollback(&pipe->mate->inq);
-    } else if (!sni_outq_abandon(&pipe->outq, more) && pipe->session != NULL) {
+    if (pipe->inproc != NULL)
+        sni_inproc_abandon(pipe, more);
+    else if (!sni_outq_abandon(&pipe->outq, more) && pipe->session != NULL)
         sni_session_end(pipe->session, SENNIT_ENOMEM, "no memory to queue a publication");
-    }
 }
 
 /* One copy of a publication. */
@@ -293,10 +207,10 @@ fan_one(sni_pipe *pipe, const sni_encoded *encoded, const sni_msg *msg, bool mor
     sennit_err err;
     bool kept;
 
-    if (pipe->inproc) {
+    if (pipe->inproc != NULL) {
         sennit_msg_init(&copy);
         sennit_msg_copy(&copy, (const sennit_msg *)(const void *)msg);
-        err = push_inproc(pipe, sni_msg_of(&copy), more);
+        err = sni_inproc_push(pipe, sni_msg_of(&copy), more);
         sennit_msg_fini(&copy);
     } else {
         /* A slow subscriber to rare topics would hold a whole chunk for each message. */
@@ -330,19 +244,11 @@ pipe_fan(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg, boo
 static sennit_err
 pull_inq(sni_pipe *pipe, sni_msg *msg)
 {
-    sni_pipe *mate = pipe->mate;
-    bool more;
-
     if (!sni_msgq_pop(&pipe->inq, msg))
         return SENNIT_EAGAIN;
-    more = msg->more;
-    if (pipe->inproc)
-        msg->peer = pipe->peer.number;
-    if (more)
+    if (msg->more)
         return SENNIT_OK;
     sni_pipe_update_unread(pipe);
-    if (mate != NULL && mate->sock != NULL)
-        sni_pipe_update_writable(mate);
     /* The connection that came after the one these are from had to wait for them. */
     if (pipe->session != NULL && pipe->session->ready && !pipe->session->recv.pending)
         sni_session_receive(pipe->session);
@@ -372,6 +278,8 @@ pipe_pull(sni_peer *peer, sni_msg *msg)
 {
     sni_pipe *pipe = sni_pipe_of(peer);
 
+    if (pipe->inproc != NULL)
+        return sni_inproc_pull(pipe, msg);
     /* Half of a message was moved when memory ran out: the rest goes the same way. */
     if (pipe->inq.count > pipe->inq.readable && pipe->session != NULL &&
         !sni_session_save_input(pipe->session) && pipe->inq.readable == 0)
@@ -386,13 +294,10 @@ pipe_subscribe(sni_peer *peer, bool on, sennit_bytes topic)
 {
     sni_pipe *pipe = sni_pipe_of(peer);
 
-    if (!pipe->inproc)
-        return pipe->session == NULL ? SENNIT_OK
-                                     : sni_session_subscribe(pipe->session, on, topic);
-    if (pipe->mate == NULL || !pipe->mate->attached)
-        return SENNIT_OK;
-    return sni_pattern_subscription(&pipe->mate->sock->pattern, &pipe->mate->peer, on,
-                                    topic);
+    if (pipe->inproc != NULL)
+        return sni_inproc_subscribe(pipe, on, topic);
+    return pipe->session == NULL ? SENNIT_OK
+                                 : sni_session_subscribe(pipe->session, on, topic);
 }
 
 static uint64_t

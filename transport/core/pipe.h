@@ -8,7 +8,7 @@
 
 /* The two queues between a socket and one peer. A stream pipe writes into the
  * framed outq, which its connections drain one after the other, and reads out of
- * the connection's engine; an inproc pipe writes into its mate's inq. */
+ * the connection's engine. What an inproc pipe does instead is in core/inproc.h. */
 typedef struct sni_pipe {
     sni_peer peer; /* first, so that a policy's peer is its pipe */
     sennit_loop *loop;
@@ -18,13 +18,9 @@ typedef struct sni_pipe {
     sni_outq outq;
     sni_msgq inq; /* inproc, or what a connection that is gone had received */
     struct sni_session *session; /* stream: the connection, or NULL */
-    struct sni_pipe *mate;       /* inproc: the other end, or NULL */
-    char *inproc_name;           /* inproc: what follows inproc://, ours to free */
-    bool inproc;
-    bool swallow;          /* inproc: the rest of the message being sent is dropped */
-    bool leaving;          /* takes no more, but what is queued still leaves */
-    bool inproc_connecter; /* inproc: this end called connect */
-    bool retired;          /* takes no more; freed when the last message was read */
+    struct sni_inproc *inproc;   /* inproc: the rest of it; NULL: stream */
+    bool leaving;                /* takes no more, but what is queued still leaves */
+    bool retired;                /* takes no more; freed when the last message was read */
     bool attached;
 } sni_pipe;
 
@@ -49,15 +45,8 @@ void sni_pipe_leave(sni_pipe *pipe);
 /* Lets the pattern use it. Errors: as sni_pattern_attach. */
 sennit_err sni_pipe_attach(sni_pipe *pipe);
 
-/* inproc: ends the couple. Both ends take no more and read what they have. */
-void sni_pipe_part(sni_pipe *pipe);
-
 /* It takes no more messages; when those received are read it is freed. */
 void sni_pipe_retire(sni_pipe *pipe);
-
-/* Tells the pattern and the monitor that the mate is gone, once: an inproc peer has
- * no session that would. No-op for stream pipes. */
-void sni_pipe_disconnect_inproc(sni_pipe *pipe);
 
 /* Its connection is gone: the message that was begun on it is dropped and counted (at
  * its end, if that is still to come), the others wait for the next connection. */

@@ -30,11 +30,7 @@ sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
 
         out->queued_msgs += pipe->outq.msgs;
         out->queued_bytes += pipe->outq.bytes;
-        /* An inproc connect that waits for the bind. */
-        if (pipe->mate != NULL && pipe->mate->sock == NULL) {
-            out->queued_msgs += pipe->mate->inq.msgs;
-            out->queued_bytes += pipe->mate->inq.bytes;
-        }
+        sni_inproc_add_queued(pipe, out);
     }
 }
 
@@ -168,7 +164,7 @@ sni_sock_bury(sennit_sock *sock)
 static void
 close_pipe(sni_pipe *pipe)
 {
-    sni_pipe_disconnect_inproc(pipe);
+    sni_inproc_lost(pipe);
     if (pipe->attached)
         sni_pattern_detach(&pipe->sock->pattern, &pipe->peer);
     pipe->attached = false;
@@ -186,7 +182,7 @@ close_pipes(sennit_sock *sock)
         next = link->next;
         close_pipe(pipe);
         /* A retired one has lost its connection, and only unread messages kept it. */
-        if (pipe->inproc || pipe->retired)
+        if (pipe->inproc != NULL || pipe->retired)
             sni_pipe_free(pipe);
     }
 }
