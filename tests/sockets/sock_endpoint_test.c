@@ -164,37 +164,6 @@ a_stale_ipc_path_is_taken_over_and_removed_at_the_end(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
-static void
-options_out_of_range_are_refused(void **state)
-{
-    sennit_sock_opts opts;
-    sennit_sock *sock;
-
-    (void)state;
-    net_open(&n);
-#define REFUSED(field, value)                                                            \
-    opts = net_opts();                                                                   \
-    opts.field = (value);                                                                \
-    assert_int_equal(sennit_sock_open(&sock, n.loop, SENNIT_DEALER, &opts), SENNIT_EINVAL)
-    REFUSED(send_hwm_msgs, -1);
-    REFUSED(recv_hwm_msgs, -1);
-    REFUSED(send_timeout_ms, -2);
-    REFUSED(recv_timeout_ms, -2);
-    REFUSED(linger_ms, -2);
-    REFUSED(reconnect_min_ms, 0);
-    REFUSED(reconnect_max_ms, -1);
-    REFUSED(connect_timeout_ms, -1);
-    REFUSED(handshake_timeout_ms, -1);
-    REFUSED(backlog, -1);
-    REFUSED(identity_size, 1); /* it begins with a zero octet */
-#undef REFUSED
-    assert_int_equal(sennit_sock_open(&sock, n.loop, (sennit_sock_type)9, NULL),
-                     SENNIT_ENOTSUP);
-    assert_int_equal(sennit_sock_open(&sock, n.loop, (sennit_sock_type)-1, NULL),
-                     SENNIT_ENOTSUP);
-    net_close(&n);
-}
-
 /* ---- connecting twice, undoing ----------------------------------------- */
 
 static void
@@ -461,7 +430,6 @@ main(void)
         cmocka_unit_test(what_was_bound_can_be_connected_by_the_last_endpoint),
         cmocka_unit_test(an_address_in_use_is_refused),
         cmocka_unit_test(a_stale_ipc_path_is_taken_over_and_removed_at_the_end),
-        cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(
             a_second_connect_to_the_same_string_does_nothing_where_it_would_double),
         cmocka_unit_test(a_second_connect_of_a_push_is_a_second_connection),

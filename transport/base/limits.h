@@ -46,6 +46,9 @@
 /* Properties of one READY. More closes the connection. */
 #define SNI_METADATA_PROPERTIES_MAX 64u
 
+/* Our own properties together, so that a READY of ours is never refused for its size. */
+#define SNI_PROPERTIES_MAX_BYTES (32u * 1024u)
+
 /* A subscription's prefix. Longer ones close the connection, or are refused by
  * sennit_sock_subscribe(). */
 #define SNI_TOPIC_MAX_BYTES (1024u * 1024u)

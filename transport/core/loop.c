@@ -57,6 +57,7 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
         return SENNIT_ENOMEM;
     loop->allocator = *alloc;
     loop->owner = pthread_self();
+    loop->why = "";
     init_lists(loop);
     loop->posted_last = &loop->posted_first;
     loop->due_last = &loop->due_first;
@@ -477,6 +478,12 @@ sennit_loop_stop(sennit_loop *loop)
 }
 
 /* ---- the rest ---------------------------------------------------------- */
+
+const char *
+sennit_loop_why(const sennit_loop *loop)
+{
+    return loop->why;
+}
 
 const char *
 sennit_loop_backend(const sennit_loop *loop)

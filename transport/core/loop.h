@@ -25,6 +25,7 @@ struct sennit_loop {
     /* Where that came from: bodies of received messages may outlive the loop. */
     const sennit_allocator *body_allocator;
     pthread_t owner;
+    const char *why; /* of the last call that failed and has more to say */
     sni_io *io;
     sni_pool *recv_blocks;
     sni_pool *bodies;
@@ -89,6 +90,14 @@ static inline sennit_time
 sni_loop_now(sennit_loop *loop)
 {
     return loop->io->ops->now(loop->io);
+}
+
+/* A call fails, and sennit_loop_why() will tell why. Returns `err`. */
+static inline sennit_err
+sni_loop_fail(sennit_loop *loop, sennit_err err, const char *why)
+{
+    loop->why = why;
+    return err;
 }
 
 static inline bool

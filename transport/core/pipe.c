@@ -135,6 +135,17 @@ sni_pipe_update_writable(sni_pipe *pipe)
 }
 
 void
+sni_pipe_marks_moved(sni_pipe *pipe)
+{
+    sni_pipe_update_writable(pipe);
+    if (pipe->inproc != NULL && pipe->inproc->mate != NULL &&
+        pipe->inproc->mate->sock != NULL)
+        sni_pipe_update_writable(pipe->inproc->mate);
+    if (pipe->session != NULL && pipe->session->ready && !pipe->session->recv.pending)
+        sni_session_receive(pipe->session);
+}
+
+void
 sni_pipe_update_unread(sni_pipe *pipe)
 {
     size_t unread = pipe->inq.msgs;

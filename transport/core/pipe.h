@@ -55,6 +55,9 @@ void sni_pipe_restart_output(sni_pipe *pipe);
 /* Drops and counts what waits to be sent. */
 void sni_pipe_drop_output(sni_pipe *pipe);
 
+/* The socket's marks have moved, which counts for its pipes at once. */
+void sni_pipe_marks_moved(sni_pipe *pipe);
+
 /* Queues drained or high-water mark crossed: keeps peer->writable true. */
 void sni_pipe_update_writable(sni_pipe *pipe);
 

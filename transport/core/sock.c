@@ -94,40 +94,34 @@ sennit_sock_last_endpoint(const sennit_sock *sock)
 
 /* ---- opening and closing ----------------------------------------------- */
 
-static bool
-opts_valid(const sennit_sock_opts *opts)
-{
-    if (opts->send_hwm_msgs < 0 || opts->recv_hwm_msgs < 0 || opts->backlog < 0)
-        return false;
-    if (opts->send_timeout_ms < -1 || opts->recv_timeout_ms < -1 || opts->linger_ms < -1)
-        return false;
-    if (opts->reconnect_min_ms < 1 || opts->reconnect_max_ms < opts->reconnect_min_ms ||
-        opts->connect_timeout_ms < 0 || opts->handshake_timeout_ms < 0)
-        return false;
-    return opts->identity_size == 0 || opts->identity[0] != 0;
-}
-
 sennit_err
 sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
                  const sennit_sock_opts *opts)
 {
     static const sennit_sock_opts defaults = SENNIT_SOCK_OPTS_DEFAULT;
+    const char *why = "";
     sennit_sock *sock;
+    sennit_err err;
 
     if (!sni_loop_owned(loop))
         return SENNIT_ETHREAD;
     if ((unsigned)type > SENNIT_PUSH)
-        return SENNIT_ENOTSUP;
+        return sni_loop_fail(loop, SENNIT_ENOTSUP, "no such type of socket is built");
     if (opts == NULL)
         opts = &defaults;
-    if (!opts_valid(opts))
-        return SENNIT_EINVAL;
+    err = sni_opts_check(type, opts, &why);
+    if (err)
+        return sni_loop_fail(loop, err, why);
     sock = sni_acquire_zero(&loop->allocator, sizeof *sock);
     if (sock == NULL)
         return SENNIT_ENOMEM;
     sock->loop = loop;
     sock->type = type;
-    sock->opts = *opts;
+    err = sni_opts_copy(&loop->allocator, opts, &sock->opts, &sock->opts_owned);
+    if (err) {
+        sni_release(&loop->allocator, sock);
+        return err;
+    }
     sni_pattern_init(&sock->pattern, type, &sni_pipe_port, &loop->allocator, &sock->stats,
                      &sock->opts);
     sni_events_init(&sock->events, &loop->allocator, opts->events_max);
@@ -153,6 +147,7 @@ sni_sock_bury(sennit_sock *sock)
         return false;
     sni_pattern_fini(&sock->pattern);
     sni_events_fini(&sock->events);
+    sni_opts_fini(&loop->allocator, &sock->opts_owned);
     sni_chunk_fini(&sock->chunk);
     sni_link_remove(&sock->touched);
     sni_link_remove(&sock->link);

@@ -5,12 +5,14 @@
 #include "core/endpoint.h"
 #include "core/events.h"
 #include "core/loop.h"
+#include "core/opts.h"
 #include "core/pipe.h"
 
 struct sennit_sock {
     sennit_loop *loop;
     sennit_sock_type type;
-    sennit_sock_opts opts;
+    sennit_sock_opts opts; /* what they point to is in ... */
+    sni_opts_owned opts_owned;
     sni_pattern pattern;
     sennit_sock_stats stats;
     sni_events events;
