@@ -4,7 +4,7 @@ and told again to a publisher that restarts; in both wire forms."""
 
 import itertools
 
-from peer import Refused
+from peer import DEADLINE, Refused
 from raw import Raw, RawListener
 from suite import equal, main, until
 
@@ -229,7 +229,7 @@ def pub_drops_are_counted(bench):
 
 def pub_hears_3_0(bench):
     pub = bench.ours("PUB")
-    raw = Raw.connect(pub.bind("tcp://127.0.0.1:*"), minor=0)
+    raw = Raw.connect(pub.bind("tcp://127.0.0.1:*"), 0)
     properties = raw.handshake(b"SUB")
     equal(properties[b"Socket-Type"], b"PUB", "Socket-Type")
     raw.send(LAST, b"\x01news")
@@ -254,12 +254,12 @@ def pub_once(pub, raw, topic):
     except TimeoutError:
         return False
     finally:
-        raw.connection.settimeout(5)
+        raw.connection.settimeout(DEADLINE)
 
 
 def pub_hears_3_1(bench):
     pub = bench.ours("PUB")
-    raw = Raw.connect(pub.bind("tcp://127.0.0.1:*"), minor=1)
+    raw = Raw.connect(pub.bind("tcp://127.0.0.1:*"), 1)
     raw.handshake(b"SUB")
     raw.command(b"SUBSCRIBE", b"news")
     until("the 3.1 subscription works", lambda: pub_once(pub, raw, b"news.1"))
@@ -271,7 +271,7 @@ def sub_tells(minor, subscribed, cancelled):
         listener, sub = RawListener(), bench.ours("SUB")
         sub.subscribe(b"early")
         sub.connect(listener.endpoint)
-        raw = listener.accept(minor)
+        raw = listener.accept(Raw, minor)
         properties = raw.handshake(b"PUB")
         equal(properties[b"Socket-Type"], b"SUB", "Socket-Type")
         equal(raw.recv(), subscribed(b"early"), "subscription made before")
