@@ -76,13 +76,19 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     err = open_io(&loop->io, &loop->allocator, loop->recv_blocks, arg);
     if (err)
         goto fail_pools;
-    if (pthread_mutex_init(&loop->post_lock, NULL) != 0) {
-        err = SENNIT_ENOMEM;
+    err = SENNIT_ENOMEM;
+    if (pthread_mutex_init(&loop->post_lock, NULL) != 0)
         goto fail_io;
-    }
+    err = sni_context_init(&loop->alone, NULL, &loop->allocator);
+    if (err)
+        goto fail_post_lock;
+    loop->context = &loop->alone;
+    sni_link_init(&loop->in_context);
     *out = loop;
     return SENNIT_OK;
 
+fail_post_lock:
+    pthread_mutex_destroy(&loop->post_lock);
 fail_io:
     loop->io->ops->fini(loop->io);
 fail_pools:
@@ -95,6 +101,7 @@ sennit_err
 sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
 {
     const sennit_allocator *alloc = &sni_alloc_default;
+    sennit_err err;
 
     if (opts != NULL && opts->backend != SENNIT_BACKEND_AUTO &&
         opts->backend != SENNIT_BACKEND_EPOLL)
@@ -103,7 +110,12 @@ sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
         alloc = opts->allocator;
     if (alloc->acquire == NULL || alloc->resize == NULL || alloc->release == NULL)
         return SENNIT_EINVAL;
-    return sni_loop_open_with(out, alloc, open_epoll, NULL);
+    err = sni_loop_open_with(out, alloc, open_epoll, NULL);
+    if (err == SENNIT_OK && opts != NULL && opts->context != NULL) {
+        (*out)->context = opts->context;
+        sni_context_join(opts->context, &(*out)->in_context);
+    }
+    return err;
 }
 
 static void
@@ -149,6 +161,8 @@ sennit_loop_close(sennit_loop *loop)
         close_socks(loop);
         (void)sni_loop_turn(loop, has_posted(loop) ? 0 : SENNIT_NEVER);
     }
+    sni_context_leave(loop->context, &loop->in_context);
+    sni_context_fini(&loop->alone);
     sni_timers_fini(&loop->timers);
     sni_timers_fini(&loop->user_timers);
     loop->io->ops->fini(loop->io);

@@ -6,6 +6,7 @@
 
 #include "base/list.h"
 #include "base/timers.h"
+#include "core/context.h"
 #include "engine/outq.h"
 #include "io/io.h"
 
@@ -25,6 +26,9 @@ struct sennit_loop {
     /* Where that came from: bodies of received messages may outlive the loop. */
     const sennit_allocator *body_allocator;
     pthread_t owner;
+    sennit_context *context; /* never NULL */
+    sennit_context alone;    /* that, when none was given */
+    sni_link in_context;
     const char *why; /* of the last call that failed and has more to say */
     sni_io *io;
     sni_pool *recv_blocks;
@@ -98,6 +102,13 @@ sni_loop_fail(sennit_loop *loop, sennit_err err, const char *why)
 {
     loop->why = why;
     return err;
+}
+
+/* Whether its context was shut down: calls that wait return ETERM then. */
+static inline bool
+sni_loop_terminated(const sennit_loop *loop)
+{
+    return sni_context_shut(loop->context);
 }
 
 static inline bool

@@ -112,16 +112,18 @@ sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
     err = sni_opts_check(type, opts, &why);
     if (err)
         return sni_loop_fail(loop, err, why);
+    err = sni_context_admit(loop->context);
+    if (err)
+        return err;
     sock = sni_acquire_zero(&loop->allocator, sizeof *sock);
+    err = SENNIT_ENOMEM;
     if (sock == NULL)
-        return SENNIT_ENOMEM;
+        goto fail_admission;
     sock->loop = loop;
     sock->type = type;
     err = sni_opts_copy(&loop->allocator, opts, &sock->opts, &sock->opts_owned);
-    if (err) {
-        sni_release(&loop->allocator, sock);
-        return err;
-    }
+    if (err)
+        goto fail_sock;
     sni_pattern_init(&sock->pattern, type, &sni_pipe_port, &loop->allocator, &sock->stats,
                      &sock->opts);
     sni_events_init(&sock->events, &loop->allocator, opts->events_max);
@@ -134,6 +136,12 @@ sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
     sni_list_push(&loop->socks, &sock->link);
     *out = sock;
     return SENNIT_OK;
+
+fail_sock:
+    sni_release(&loop->allocator, sock);
+fail_admission:
+    sni_context_dismiss(loop->context);
+    return err;
 }
 
 bool
@@ -213,6 +221,7 @@ sennit_sock_close(sennit_sock *sock)
         return;
     loop = sock->loop;
     sock->closed = true;
+    sni_context_dismiss(loop->context);
     sock->on_ready = NULL;
     sni_link_remove(&sock->touched);
     sni_inproc_forget(sock);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/context.h"
+
+#include "base/alloc.h"
+#include "core/loop.h"
+
+sennit_err
+sni_context_init(sennit_context *context, const sennit_context_opts *opts,
+                 const sennit_allocator *alloc)
+{
+    context->alloc = alloc;
+    context->sockets_max = opts != NULL ? opts->sockets_max : 0;
+    atomic_init(&context->sockets, 0);
+    atomic_init(&context->shut, false);
+    sni_link_init(&context->loops);
+    return pthread_mutex_init(&context->lock, NULL) == 0 ? SENNIT_OK : SENNIT_ENOMEM;
+}
+
+void
+sni_context_fini(sennit_context *context)
+{
+    pthread_mutex_destroy(&context->lock);
+}
+
+sennit_err
+sni_context_open_with(sennit_context **out, const sennit_context_opts *opts,
+                      const sennit_allocator *alloc)
+{
+    sennit_context *context = sni_acquire(alloc, sizeof *context);
+    sennit_err err;
+
+    if (context == NULL)
+        return SENNIT_ENOMEM;
+    err = sni_context_init(context, opts, alloc);
+    if (err) {
+        sni_release(alloc, context);
+        return err;
+    }
+    *out = context;
+    return SENNIT_OK;
+}
+
+sennit_err
+sennit_context_open(sennit_context **out, const sennit_context_opts *opts)
+{
+    return sni_context_open_with(out, opts, &sni_alloc_default);
+}
+
+void
+sennit_context_shutdown(sennit_context *context)
+{
+    pthread_mutex_lock(&context->lock);
+    atomic_store_explicit(&context->shut, true, memory_order_release);
+    /* Under the lock, so that none of them can be closed in between. */
+    for (sni_link *link = context->loops.next; link != &context->loops;
+         link = link->next) {
+        sni_io *io = SNI_OWNER_OF(link, sennit_loop, in_context)->io;
+
+        io->ops->wake(io);
+    }
+    pthread_mutex_unlock(&context->lock);
+}
+
+sennit_err
+sennit_context_close(sennit_context *context)
+{
+    bool used;
+
+    if (context == NULL)
+        return SENNIT_OK;
+    pthread_mutex_lock(&context->lock);
+    used = !sni_list_empty(&context->loops);
+    pthread_mutex_unlock(&context->lock);
+    if (used)
+        return SENNIT_ESTATE;
+    sni_context_fini(context);
+    sni_release(context->alloc, context);
+    return SENNIT_OK;
+}
+
+void
+sni_context_join(sennit_context *context, sni_link *link)
+{
+    pthread_mutex_lock(&context->lock);
+    sni_list_push(&context->loops, link);
+    pthread_mutex_unlock(&context->lock);
+}
+
+void
+sni_context_leave(sennit_context *context, sni_link *link)
+{
+    pthread_mutex_lock(&context->lock);
+    sni_link_remove(link);
+    pthread_mutex_unlock(&context->lock);
+}
+
+/* Never one too many, not even for a moment: another thread's attempt at the limit must
+ * not make this one's fail. */
+sennit_err
+sni_context_admit(sennit_context *context)
+{
+    unsigned open = atomic_load_explicit(&context->sockets, memory_order_relaxed);
+
+    if (sni_context_shut(context))
+        return SENNIT_ETERM;
+    do {
+        if (context->sockets_max != 0 && open >= context->sockets_max)
+            return SENNIT_EMFILE;
+    } while (!atomic_compare_exchange_weak_explicit(
+        &context->sockets, &open, open + 1, memory_order_relaxed, memory_order_relaxed));
+    return SENNIT_OK;
+}
+
+void
+sni_context_dismiss(sennit_context *context)
+{
+    atomic_fetch_sub_explicit(&context->sockets, 1, memory_order_relaxed);
+}
