@@ -85,12 +85,21 @@ push(fixture *f, size_t size, bool more)
     return kept;
 }
 
+/* What waits, without lending it. */
+static size_t
+look(const sni_outq *queue, sennit_bytes *parts, size_t parts_max)
+{
+    sni_outq looked_at = *queue;
+
+    return sni_outq_parts(&looked_at, 0, parts, parts_max, SIZE_MAX);
+}
+
 /* All bytes that wait are exactly wire[from ..). */
 static void
 check_waiting(const fixture *f, size_t from, const char *where)
 {
     sennit_bytes parts[64];
-    size_t count = sni_outq_parts(&f->queue, 0, parts, 64, SIZE_MAX);
+    size_t count = look(&f->queue, parts, 64);
     size_t at = from;
 
     if (f->queue.bytes != f->wire_size - from)
@@ -591,6 +600,733 @@ one_encoding_serves_many_queues(void **state)
     fixture_fini(&f);
 }
 
+/* ---- against a model ------------------------------------------------- */
+
+/* The plain model: messages in order, the bytes they are, and how far the first is
+ * written. What the kernel holds is kept with a copy of it. */
+#define MODEL_MSGS_MAX   256
+#define MODEL_FRAMES_MAX 8
+#define MODEL_VIEWS_MAX  16
+
+typedef struct model_msg {
+    uint8_t *wire;
+    size_t size;
+    size_t topic_at; /* of the first frame's body */
+    size_t topic_size;
+    size_t frame_end[MODEL_FRAMES_MAX];
+    size_t frames;
+    sennit_time at;
+    bool finished;
+} model_msg;
+
+typedef struct model {
+    fixture f;
+    sni_outq *queue;
+    model_msg msgs[MODEL_MSGS_MAX];
+    size_t count;
+    size_t written; /* of the first */
+    size_t lent;
+    sennit_bytes views[MODEL_VIEWS_MAX];
+    uint8_t *copies[MODEL_VIEWS_MAX];
+    size_t views_count;
+    sni_chunk chunk; /* of shared frames */
+    bool open;
+    bool swallow;
+    bool doomed;
+    /* The account: pushed == ended + dropped + waiting, in finished messages. */
+    size_t finished;
+    size_t ended;
+    size_t dropped;
+    char where[96];
+} model;
+
+static void
+model_init(model *m, bool raw, sennit_time grain)
+{
+    memset(m, 0, sizeof *m);
+    fixture_init(&m->f);
+    m->queue = &m->f.queue;
+    m->queue->raw = raw;
+    m->queue->grain = grain;
+    m->queue->now = 1;
+}
+
+static void
+model_take_back_views(model *m)
+{
+    for (size_t i = 0; i < m->views_count; i++)
+        free(m->copies[i]);
+    m->views_count = 0;
+    m->lent = 0;
+}
+
+static void
+model_fini(model *m)
+{
+    model_take_back_views(m);
+    for (size_t i = 0; i < m->count; i++)
+        free(m->msgs[i].wire);
+    sni_chunk_fini(&m->chunk);
+    fixture_fini(&m->f);
+}
+
+static void
+model_remove(model *m, size_t i)
+{
+    free(m->msgs[i].wire);
+    memmove(&m->msgs[i], &m->msgs[i + 1], (m->count - i - 1) * sizeof m->msgs[0]);
+    m->count--;
+}
+
+static size_t
+model_bytes(const model *m)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < m->count; i++)
+        bytes += m->msgs[i].size;
+    return bytes - m->written;
+}
+
+static size_t
+model_finished(const model *m)
+{
+    size_t msgs = 0;
+
+    for (size_t i = 0; i < m->count; i++)
+        msgs += m->msgs[i].finished;
+    return msgs;
+}
+
+/* Whether message `i` is whole, and nothing of it is written or lent. */
+static bool
+model_loose(const model *m, size_t i)
+{
+    size_t begin = 0;
+
+    for (size_t k = 0; k < i; k++)
+        begin += m->msgs[k].size;
+    return m->msgs[i].finished && (i > 0 || m->written == 0) &&
+           (begin >= m->lent + m->written);
+}
+
+/* The first loose message, or `count`. */
+static size_t
+model_first_loose(const model *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (model_loose(m, i))
+            return i;
+    return m->count;
+}
+
+static void
+model_push(model *m, size_t size, size_t salt, bool more, bool shared)
+{
+    sennit_msg msg;
+    sni_encoded encoded;
+    bool kept;
+    model_msg *to;
+
+    assert_true(m->count < MODEL_MSGS_MAX);
+    assert_int_equal(sennit_msg_init_copy(&msg, body + salt, size), SENNIT_OK);
+    if (shared && !m->queue->raw) {
+        assert_int_equal(
+            sni_chunk_encode(&m->chunk, &m->f.pools, sni_msg_of(&msg), more, &encoded),
+            SENNIT_OK);
+        assert_int_equal(sni_outq_push_encoded(m->queue, &encoded, &kept), SENNIT_OK);
+    } else {
+        assert_int_equal(sni_outq_push(m->queue, sni_msg_of(&msg), more, &kept),
+                         SENNIT_OK);
+    }
+    sennit_msg_fini(&msg);
+    if (kept == m->swallow)
+        fail_msg("%s: kept is %d", m->where, kept);
+    if (m->swallow) {
+        m->swallow = more || m->doomed;
+        m->open = more;
+        return;
+    }
+    if (!m->open)
+        m->msgs[m->count++] = (model_msg){ .finished = false };
+    to = &m->msgs[m->count - 1];
+    assert_true(to->frames < MODEL_FRAMES_MAX);
+    to->wire = realloc(to->wire, to->size + SNI_FRAME_HEAD_MAX + size + 1);
+    assert_non_null(to->wire);
+    /* A raw queue does not know of frames before the first byte. */
+    if (to->size == 0) {
+        to->at = m->queue->now;
+        to->frames = 0;
+    }
+    if (!m->queue->raw)
+        to->size += sni_frame_head_write(to->wire + to->size, more, false, size);
+    if (to->frames == 0) {
+        to->topic_at = to->size;
+        to->topic_size = size;
+    }
+    memcpy(to->wire + to->size, body + salt, size);
+    to->size += size;
+    to->frame_end[to->frames++] = to->size;
+    to->finished = !more;
+    m->open = more;
+    m->finished += !more;
+    /* Without a byte left there is nothing to wait for. */
+    if (!more && to->size == (m->count == 1 ? m->written : 0)) {
+        m->ended++;
+        if (m->count == 1)
+            m->written = 0;
+        model_remove(m, m->count - 1);
+    }
+}
+
+static void
+model_parts(model *m, size_t skip, size_t parts_max, size_t bytes_max)
+{
+    sennit_bytes parts[MODEL_VIEWS_MAX];
+    size_t bytes = model_bytes(m);
+    size_t count = sni_outq_parts(m->queue, skip, parts, parts_max, bytes_max);
+
+    /* The views of one batch are made by calls with a growing skip. */
+    if (skip == 0)
+        model_take_back_views(m);
+    m->lent = skip;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(parts[i].size > 0);
+        m->lent += parts[i].size;
+        assert_true(m->views_count < MODEL_VIEWS_MAX);
+        m->views[m->views_count] = parts[i];
+        m->copies[m->views_count] = malloc(parts[i].size);
+        assert_non_null(m->copies[m->views_count]);
+        memcpy(m->copies[m->views_count++], parts[i].data, parts[i].size);
+    }
+    m->lent = m->lent < bytes ? m->lent : bytes;
+    if (bytes > skip && bytes_max > 0 && parts_max > 0)
+        assert_true(count > 0);
+}
+
+/* As the engine with something on its control lane: the rest of a frame first. */
+static void
+model_batch(model *m)
+{
+    size_t lead = sni_outq_to_boundary(m->queue);
+
+    if (lead > 0)
+        model_parts(m, 0, 2, lead);
+    else
+        model_take_back_views(m);
+    model_parts(m, lead, 6, 8000);
+}
+
+static void
+model_wrote(model *m, size_t size)
+{
+    size_t ended = 0;
+
+    model_take_back_views(m);
+    m->written += size;
+    while (m->count > 0 && m->msgs[0].finished && m->written >= m->msgs[0].size) {
+        m->written -= m->msgs[0].size;
+        model_remove(m, 0);
+        ended++;
+    }
+    if (sni_outq_wrote(m->queue, size) != ended)
+        fail_msg("%s: not %zu messages ended", m->where, ended);
+    m->ended += ended;
+}
+
+static void
+model_drop_oldest(model *m)
+{
+    size_t i = model_first_loose(m);
+
+    if (sni_outq_drop_oldest(m->queue) != (i < m->count))
+        fail_msg("%s: dropped although it may not, or not although it may", m->where);
+    if (i < m->count) {
+        model_remove(m, i);
+        m->dropped++;
+    }
+}
+
+static void
+model_drop_topic(model *m, sennit_bytes topic)
+{
+    size_t i = 0;
+
+    while (i < m->count &&
+           !(model_loose(m, i) && m->msgs[i].topic_size == topic.size &&
+             memcmp(m->msgs[i].wire + m->msgs[i].topic_at, topic.data, topic.size) == 0))
+        i++;
+    if (sni_outq_drop_topic(m->queue, topic) != (i < m->count))
+        fail_msg("%s: dropped although it may not, or not although it may", m->where);
+    if (i < m->count) {
+        model_remove(m, i);
+        m->dropped++;
+    }
+}
+
+static void
+model_drop_before(model *m, sennit_time before)
+{
+    sennit_time grain = m->queue->grain;
+    sennit_time oldest = sni_outq_oldest_at(m->queue);
+    size_t first = model_first_loose(m);
+    size_t dropped;
+
+    if ((oldest == SENNIT_NEVER) != (first == m->count))
+        fail_msg("%s: there is an oldest, or none", m->where);
+    if (first < m->count &&
+        (oldest > m->msgs[first].at || m->msgs[first].at - oldest > grain))
+        fail_msg("%s: the oldest is of another time", m->where);
+    dropped = sni_outq_drop_before(m->queue, before);
+    assert_true((dropped > 0) == (oldest < before));
+    for (size_t i = 0; i < dropped; i++) {
+        assert_true(first < m->count);
+        assert_true(model_loose(m, first));
+        if (m->msgs[first].at >= before + grain)
+            fail_msg("%s: one too young was dropped", m->where);
+        model_remove(m, first);
+        m->dropped++;
+    }
+    if (first < m->count && model_loose(m, first) && m->msgs[first].at < before)
+        fail_msg("%s: one too old was left", m->where);
+}
+
+static void
+model_abandon(model *m, bool more)
+{
+    size_t open = m->count;
+    size_t begin = 0;
+    bool held;
+
+    if (m->open && !m->swallow)
+        open--;
+    for (size_t i = 0; i < open; i++)
+        begin += m->msgs[i].size;
+    held = open < m->count && m->msgs[open].size > 0 && (begin < m->lent + m->written);
+    if (sni_outq_abandon(m->queue, more) == held)
+        fail_msg("%s: taken back although it was begun, or not although it was not",
+                 m->where);
+    if (held)
+        m->doomed = true;
+    else if (open < m->count)
+        model_remove(m, open);
+    m->open = more;
+    m->swallow = more || m->doomed;
+}
+
+static void
+model_restart(model *m)
+{
+    size_t dropped = 0;
+    bool doomed = m->doomed;
+
+    model_take_back_views(m);
+    m->doomed = false;
+    if (doomed)
+        m->swallow = m->open;
+    if (m->count > 0 && m->written > 0) {
+        if (m->msgs[0].finished)
+            m->dropped++;
+        else
+            m->swallow = m->open;
+        dropped = m->msgs[0].finished || !doomed;
+        model_remove(m, 0);
+        m->written = 0;
+    }
+    if (doomed && m->count > 0 && !m->msgs[m->count - 1].finished)
+        model_remove(m, m->count - 1);
+    if (sni_outq_restart(m->queue) != dropped)
+        fail_msg("%s: restart did not drop %zu", m->where, dropped);
+}
+
+static void
+model_check(const model *m)
+{
+    sennit_bytes parts[MODEL_MSGS_MAX * 2];
+    size_t count = look(m->queue, parts, MODEL_MSGS_MAX * 2);
+    size_t part = 0;
+    size_t used = 0;
+    size_t boundary = 0;
+    const sni_outq *queue = m->queue;
+
+    if (queue->bytes != model_bytes(m))
+        fail_msg("%s: %zu bytes wait, not %zu", m->where, queue->bytes, model_bytes(m));
+    if (queue->msgs != model_finished(m))
+        fail_msg("%s: %zu messages wait, not %zu", m->where, queue->msgs,
+                 model_finished(m));
+    if (m->finished != m->ended + m->dropped + queue->msgs)
+        fail_msg("%s: a message is missing from the account", m->where);
+    if (queue->lent != m->lent)
+        fail_msg("%s: %zu bytes are lent, not %zu", m->where, queue->lent, m->lent);
+    if (queue->open != m->open || queue->swallow != m->swallow)
+        fail_msg("%s: open %d, swallow %d", m->where, queue->open, queue->swallow);
+    if (queue->open_bytes != (m->count > 0 && !m->msgs[m->count - 1].finished
+                                  ? m->msgs[m->count - 1].size
+                                  : 0))
+        fail_msg("%s: %zu bytes are open", m->where, queue->open_bytes);
+    for (size_t i = 0; i < m->count; i++) {
+        for (size_t at = i == 0 ? m->written : 0; at < m->msgs[i].size;) {
+            size_t size = m->msgs[i].size - at;
+
+            if (part == count)
+                fail_msg("%s: the parts end early", m->where);
+            if (size > parts[part].size - used)
+                size = parts[part].size - used;
+            if (memcmp(m->msgs[i].wire + at, parts[part].data + used, size) != 0)
+                fail_msg("%s: what waits differs in message %zu", m->where, i);
+            at += size;
+            used += size;
+            if (used == parts[part].size) {
+                part++;
+                used = 0;
+            }
+        }
+    }
+    if (part != count)
+        fail_msg("%s: there are parts too many", m->where);
+    for (size_t i = 0; m->count > 0 && i < m->msgs[0].frames; i++)
+        if (m->msgs[0].frame_end[i] >= m->written && m->written > 0) {
+            boundary = m->msgs[0].frame_end[i] - m->written;
+            break;
+        }
+    if (queue->bytes > 0 && sni_outq_to_boundary(queue) != boundary)
+        fail_msg("%s: the boundary is not %zu away", m->where, boundary);
+    for (size_t i = 0; i < m->views_count; i++)
+        if (memcmp(m->views[i].data, m->copies[i], m->views[i].size) != 0)
+            fail_msg("%s: what the kernel holds has changed", m->where);
+    if (m->count == 0 && queue->bytes == 0)
+        assert_null(queue->chunk.block);
+}
+
+static void
+random_step(model *m, test_rng *rng)
+{
+    static const size_t sizes[] = { 0, 0, 1, 1, 2, 20, 254, 256, 1000, 4095, 4096, 9000 };
+    size_t size = sizes[test_rng_below(rng, 12)];
+    size_t salt = test_rng_below(rng, 3);
+    size_t limit = m->lent > 0 ? m->lent : m->queue->bytes;
+    bool room = m->count < MODEL_MSGS_MAX - 1 &&
+                (!m->open || m->count == 0 ||
+                 m->msgs[m->count - 1].frames < MODEL_FRAMES_MAX - 1);
+
+    m->queue->now += test_rng_below(rng, 3) * 5;
+    switch (test_rng_below(rng, 20)) {
+    case 0:
+    case 1:
+        model_drop_oldest(m);
+        break;
+    case 2:
+    case 3:
+        model_drop_topic(m, sni_bytes(body + salt, size));
+        break;
+    case 4:
+        model_drop_before(m, m->queue->now - test_rng_below(rng, m->queue->now));
+        break;
+    case 5:
+        if (m->open)
+            model_abandon(m, test_rng_chance(rng, 50));
+        break;
+    case 6:
+        if (test_rng_chance(rng, 30))
+            model_restart(m);
+        break;
+    case 7:
+    case 8:
+        model_parts(m, 0, 1 + test_rng_below(rng, 8), 1 + test_rng_below(rng, 20000));
+        break;
+    case 9:
+        model_batch(m);
+        break;
+    case 10:
+    case 11:
+        model_wrote(m, test_rng_below(rng, limit + 1));
+        break;
+    case 12:
+        model_wrote(m, limit);
+        break;
+    default:
+        if (room)
+            model_push(m, size, salt, test_rng_chance(rng, 40), test_rng_chance(rng, 30));
+        else if (m->open)
+            model_push(m, size, salt, false, false);
+        break;
+    }
+}
+
+static void
+messages_are_whole_or_not_there_whatever_happens(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 1500; seed++) {
+        static const sennit_time grains[] = { 0, 1, 20 };
+        test_rng rng = { seed };
+        model m;
+
+        model_init(&m, seed % 4 == 0, grains[seed % 3]);
+        for (int step = 0; step < 120; step++) {
+            snprintf(m.where, sizeof m.where, "seed %llu step %d",
+                     (unsigned long long)seed, step);
+            random_step(&m, &rng);
+            model_check(&m);
+        }
+        model_fini(&m);
+    }
+}
+
+/* All orders of the calls that a queue can get, so many in a row. */
+static const char calls[] = "pmeMbwWrodtax";
+
+static void
+call(model *m, char name)
+{
+    size_t limit = m->lent > 0 ? m->lent : m->queue->bytes;
+
+    switch (name) {
+    case 'p':
+        model_push(m, 1, 0, false, false);
+        break;
+    case 'm':
+        model_push(m, 1, 1, true, false);
+        break;
+    case 'e':
+        model_push(m, 1, 1, false, true);
+        break;
+    case 'M':
+        model_push(m, 4096, 0, true, false);
+        break;
+    case 'b':
+        model_batch(m);
+        break;
+    case 'w':
+        model_wrote(m, limit < 4 ? limit : 4);
+        break;
+    case 'W':
+        model_wrote(m, limit);
+        break;
+    case 'r':
+        model_restart(m);
+        break;
+    case 'o':
+        model_drop_oldest(m);
+        break;
+    case 'd':
+        model_drop_topic(m, sni_bytes(body + 1, 1));
+        break;
+    case 't':
+        model_drop_before(m, m->queue->now);
+        break;
+    case 'a':
+        if (m->open)
+            model_abandon(m, false);
+        break;
+    default:
+        if (m->open)
+            model_abandon(m, true);
+        break;
+    }
+}
+
+static void
+every_order_of_calls_keeps_the_account(void **state)
+{
+    enum { CALLS = sizeof calls - 1, LENGTH = 4 };
+    static const char *const begins[] = { "", "pme", "pbpp", "mMbe" };
+    bool raw = *state != NULL;
+    size_t orders = 1;
+
+    for (int i = 0; i < LENGTH; i++)
+        orders *= CALLS;
+    for (size_t order = 0; order < orders * 4; order++) {
+        const char *begin = begins[order / orders];
+        size_t rest = order % orders;
+        size_t length = strlen(begin);
+        model m;
+
+        model_init(&m, raw, 0);
+        memcpy(m.where, begin, length);
+        for (int i = 0; i < LENGTH; i++) {
+            m.where[length + (size_t)i] = calls[rest % CALLS];
+            rest /= CALLS;
+        }
+        for (const char *at = m.where; *at != '\0'; at++) {
+            m.queue->now++;
+            call(&m, *at);
+            model_check(&m);
+        }
+        model_fini(&m);
+    }
+}
+
+/* ---- dropping ------------------------------------------------------- */
+
+static void
+the_oldest_goes_first_and_never_the_one_that_is_lent(void **state)
+{
+    fixture f;
+    sennit_bytes parts[4];
+
+    (void)state;
+    fixture_init(&f);
+    push(&f, 10, false);
+    assert_int_equal(sni_outq_parts(&f.queue, 0, parts, 4, SIZE_MAX), 1);
+    assert_false(sni_outq_drop_oldest(&f.queue));
+    push(&f, 20, false);
+    push(&f, 30, false);
+    assert_true(sni_outq_drop_oldest(&f.queue));
+    assert_int_equal(f.queue.msgs, 2);
+    assert_int_equal(f.queue.bytes, 12 + 32);
+    /* The kernel took half of the first: it is begun. */
+    assert_int_equal(sni_outq_wrote(&f.queue, 6), 0);
+    assert_true(sni_outq_drop_oldest(&f.queue));
+    assert_false(sni_outq_drop_oldest(&f.queue));
+    assert_int_equal(sni_outq_wrote(&f.queue, 6), 1);
+    assert_int_equal(f.queue.bytes, 0);
+    fixture_fini(&f);
+}
+
+static void
+a_message_is_cut_out_of_a_burst_without_memory(void **state)
+{
+    model m;
+
+    (void)state;
+    model_init(&m, false, 1000);
+    for (size_t i = 0; i < 40; i++)
+        model_push(&m, 1, i, false, false);
+    for (size_t i = 0; i < 19; i++) {
+        /* Every other one: each cut leaves a piece more. */
+        model_push(&m, i % 3 == 0 ? 1 : 5000, 100, false, false);
+        m.f.alloc.fail_at = m.f.alloc.requests + 1;
+        m.f.alloc.fail_count = UINT64_MAX;
+        model_drop_topic(&m, sni_bytes(body + 2 * i + 1, 1));
+        m.f.alloc.fail_at = 0;
+        model_check(&m);
+    }
+    assert_int_equal(m.dropped, 19);
+    assert_int_equal(m.f.alloc.failed, 0);
+    model_fini(&m);
+}
+
+/* The model of a push under drop-oldest: a queue that is always full. */
+static void
+drop_scenario(test_alloc *alloc, void *arg)
+{
+    sni_chunk_pools pools;
+    sni_outq queue;
+    size_t lost = 0;
+    bool ok;
+
+    (void)arg;
+    pools.small = sni_pool_new(&alloc->allocator, SNI_CHUNK_SMALL_BYTES, 2);
+    pools.large = sni_pool_new(&alloc->allocator, SNI_CHUNK_BYTES, 2);
+    sni_outq_init(&queue, &alloc->allocator, &pools);
+    ok = pools.small != NULL && pools.large != NULL;
+    for (size_t i = 0; ok && i < 120; i++) {
+        sennit_msg msg;
+        sennit_bytes parts[4];
+        bool kept;
+
+        assert_int_equal(sennit_msg_init_copy(&msg, body + i, i % 7 == 0 ? 5000 : 100),
+                         SENNIT_OK);
+        if (sni_outq_push(&queue, sni_msg_of(&msg), false, &kept) != SENNIT_OK) {
+            assert_true(alloc->failed > 0);
+            lost++;
+        }
+        sennit_msg_fini(&msg);
+        if (i == 30)
+            sni_outq_parts(&queue, 0, parts, 4, SIZE_MAX);
+        if (queue.msgs > 50) {
+            uint64_t failed = alloc->failed;
+
+            if (i % 3 == 0 && !sni_outq_drop_topic(&queue, sni_bytes(body + i - 20, 100)))
+                assert_true(sni_outq_drop_oldest(&queue) || alloc->failed > failed);
+            else if (i % 3 != 0)
+                assert_true(sni_outq_drop_oldest(&queue) || alloc->failed > failed);
+        }
+        assert_true(queue.msgs <= 51);
+    }
+    assert_true(lost <= 1);
+    sni_outq_fini(&queue);
+    sni_pool_free(pools.small);
+    sni_pool_free(pools.large);
+}
+
+static void
+dropping_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    assert_true(test_alloc_every_failure(drop_scenario, NULL) >= 6);
+}
+
+static void
+an_abandoned_message_goes_with_its_connection_and_nothing_stands_behind_it(void **state)
+{
+    fixture f;
+    sennit_bytes parts[4];
+
+    (void)state;
+    fixture_init(&f);
+    push(&f, 10, false);
+    push(&f, 20, true);
+    sni_outq_parts(&f.queue, 0, parts, 4, SIZE_MAX);
+    assert_false(sni_outq_abandon(&f.queue, false));
+    f.open = false;
+    assert_false(push(&f, 30, false));
+    /* The send was retracted: of the first message nothing was written, so it stays. */
+    assert_int_equal(sni_outq_restart(&f.queue), 0);
+    assert_int_equal(f.queue.msgs, 1);
+    assert_int_equal(f.queue.bytes, 12);
+    f.wire_size = 12;
+    f.msgs = 1;
+    assert_true(push(&f, 40, false));
+    check_waiting(&f, 0, "after");
+    fixture_fini(&f);
+}
+
+static void
+a_raw_queue_holds_bodies_only(void **state)
+{
+    static const size_t sizes[] = { 3, 0, 200, 5000, 4 };
+    fixture f;
+    sennit_bytes parts[8];
+    size_t at = 0;
+
+    (void)state;
+    fixture_init(&f);
+    f.queue.raw = true;
+    for (size_t i = 0; i < 5; i++) {
+        sennit_msg msg;
+        bool kept;
+
+        assert_int_equal(sennit_msg_init_copy(&msg, body, sizes[i]), SENNIT_OK);
+        assert_int_equal(sni_outq_push(&f.queue, sni_msg_of(&msg), false, &kept),
+                         SENNIT_OK);
+        assert_true(kept);
+        sennit_msg_fini(&msg);
+    }
+    assert_int_equal(f.queue.msgs, 4);
+    assert_int_equal(f.queue.bytes, 5207);
+    /* Two small ones are one vector. */
+    assert_int_equal(sni_outq_parts(&f.queue, 0, parts, 8, SIZE_MAX), 3);
+    for (size_t i = 0; i < 3; i++) {
+        static const size_t vectors[] = { 203, 5000, 4 };
+
+        assert_int_equal(parts[i].size, vectors[i]);
+        at += parts[i].size;
+    }
+    assert_memory_equal(parts[0].data, body, 3);
+    assert_memory_equal(parts[0].data + 3, body, 200);
+    assert_int_equal(sni_outq_wrote(&f.queue, 100), 1);
+    assert_int_equal(sni_outq_restart(&f.queue), 1);
+    assert_int_equal(f.queue.bytes, 5004);
+    assert_true(sni_outq_drop_topic(&f.queue, sni_bytes(body, 4)));
+    assert_int_equal(sni_outq_wrote(&f.queue, 5000), 1);
+    assert_int_equal(at, 5207);
+    sni_outq_fini(&f.queue);
+    assert_true(f.queue.raw);
+    fixture_fini(&f);
+}
+
 /* ---- memory --------------------------------------------------------- */
 
 static void
@@ -697,6 +1433,17 @@ main(void)
         cmocka_unit_test(one_encoding_serves_many_queues),
         cmocka_unit_test(a_queue_survives_every_failed_allocation),
         cmocka_unit_test(a_warm_queue_allocates_nothing),
+        cmocka_unit_test(messages_are_whole_or_not_there_whatever_happens),
+        { "every order of calls keeps the account",
+          every_order_of_calls_keeps_the_account, NULL, NULL, NULL },
+        { "every order of calls keeps the account of a raw queue",
+          every_order_of_calls_keeps_the_account, NULL, NULL, (void *)1 },
+        cmocka_unit_test(the_oldest_goes_first_and_never_the_one_that_is_lent),
+        cmocka_unit_test(a_message_is_cut_out_of_a_burst_without_memory),
+        cmocka_unit_test(dropping_survives_every_failed_allocation),
+        cmocka_unit_test(
+            an_abandoned_message_goes_with_its_connection_and_nothing_stands_behind_it),
+        cmocka_unit_test(a_raw_queue_holds_bodies_only),
     };
     static char names[3 * SHAPES][160];
     struct CMUnitTest rows[3 * SHAPES];

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Frames accumulate in chunks; consecutive frames of one chunk are one segment,
  * so that a burst of small messages becomes one vector. A body of
- * SNI_COPY_MAX_BYTES or more is a segment of its own, by reference. */
+ * SNI_COPY_MAX_BYTES or more is a segment of its own, by reference. Bytes never
+ * move: to drop messages only moves the ends of segments, or cuts one in two.
+ *
+ *   | written | lent ... | loose: whole messages | open: not finished |
+ *             ^ front    ^ first_loose()         ^ loose_end()
+ *
+ * A raw queue has no heads to tell its frames apart, so each is its own segment. */
 #include "engine/outq.h"
 
 #include "base/alloc.h"
@@ -12,6 +18,11 @@
 /* Pieces that a queue may hold before others are copied into its own chunks. */
 #define SCATTERED_MIN 8u
 
+/* Segments that one frame adds, and that are kept free behind it, so that a message
+ * may be cut out of the middle without memory. */
+#define PUSHED_MAX 2u
+#define SPARE      1u
+
 void
 sni_chunk_fini(sni_chunk *chunk)
 {
@@ -20,14 +31,11 @@ sni_chunk_fini(sni_chunk *chunk)
 }
 
 static bool
-chunk_reserve(sni_chunk *chunk, const sni_chunk_pools *pools, size_t size)
+chunk_renew(sni_chunk *chunk, const sni_chunk_pools *pools, size_t size)
 {
-    sni_block *fresh;
+    sni_block *fresh = NULL;
     bool small = chunk->block == NULL;
 
-    if (chunk->block != NULL && chunk->block->capacity - chunk->used >= size)
-        return true;
-    fresh = NULL;
     if (small && size <= SNI_CHUNK_SMALL_BYTES)
         fresh = sni_pool_take(pools->small);
     if (fresh == NULL)
@@ -39,9 +47,18 @@ chunk_reserve(sni_chunk *chunk, const sni_chunk_pools *pools, size_t size)
     return true;
 }
 
-sennit_err
-sni_chunk_encode(sni_chunk *chunk, const sni_chunk_pools *pools, const sni_msg *msg,
-                 bool more, sni_encoded *out)
+static inline bool
+chunk_reserve(sni_chunk *chunk, const sni_chunk_pools *pools, size_t size)
+{
+    if (chunk->block != NULL && chunk->block->capacity - chunk->used >= size)
+        return true;
+    return chunk_renew(chunk, pools, size);
+}
+
+/* Inline, as append_frame() is: every message passes them. */
+static inline sennit_err
+encode(sni_chunk *chunk, const sni_chunk_pools *pools, const sni_msg *msg, bool more,
+       sni_encoded *out)
 {
     bool view = msg->small_size == SNI_MSG_VIEW;
     size_t size = sni_msg_size_of(msg);
@@ -69,6 +86,13 @@ sni_chunk_encode(sni_chunk *chunk, const sni_chunk_pools *pools, const sni_msg *
     return SENNIT_OK;
 }
 
+sennit_err
+sni_chunk_encode(sni_chunk *chunk, const sni_chunk_pools *pools, const sni_msg *msg,
+                 bool more, sni_encoded *out)
+{
+    return encode(chunk, pools, msg, more, out);
+}
+
 void
 sni_outq_init(sni_outq *queue, const sennit_allocator *alloc,
               const sni_chunk_pools *pools)
@@ -84,25 +108,56 @@ segment_at(const sni_outq *queue, size_t i)
     return &queue->ring[at >= queue->capacity ? at - queue->capacity : at];
 }
 
+static bool
+counts_are_exact(const sni_outq *queue)
+{
+    size_t bytes = 0;
+    size_t msgs = 0;
+
+    for (size_t i = 0; i < queue->count; i++) {
+        const sni_segment *segment = segment_at(queue, i);
+
+        if (segment->origin > segment->begin || segment->begin >= segment->end ||
+            segment->end > segment->block->capacity ||
+            (i > 0 && segment->origin < segment->begin))
+            return false;
+        bytes += segment->end - segment->begin;
+        msgs += segment->msgs;
+    }
+    return bytes == queue->bytes && msgs == queue->msgs;
+}
+
+static void
+check_law(const sni_outq *queue)
+{
+    SNI_ASSERT(queue->lent <= queue->bytes);
+    SNI_ASSERT(queue->msgs <= queue->bytes);
+    SNI_ASSERT(queue->open || queue->doomed || queue->open_bytes == 0);
+    SNI_ASSERT_SLOW(counts_are_exact(queue));
+}
+
 void
 sni_outq_fini(sni_outq *queue)
 {
+    sni_outq empty = { .alloc = queue->alloc,
+                       .pools = queue->pools,
+                       .raw = queue->raw,
+                       .now = queue->now,
+                       .grain = queue->grain };
+
     for (size_t i = 0; i < queue->count; i++)
         sni_block_unref(segment_at(queue, i)->block);
     sni_release(queue->alloc, queue->ring);
     sni_chunk_fini(&queue->chunk);
-    sni_outq_init(queue, queue->alloc, queue->pools);
+    *queue = empty;
 }
 
-/* Room for `more` segments; the ring doubles and what had wrapped around moves
- * behind the old end. */
+/* The ring doubles, and what had wrapped around moves behind the old end. */
 static bool
-reserve(sni_outq *queue, size_t more)
+grow(sni_outq *queue, size_t more)
 {
     size_t old = queue->capacity;
 
-    if (queue->count + more <= old)
-        return true;
     if (!sni_grow(queue->alloc, &queue->ring, &queue->capacity, queue->count + more,
                   sizeof *queue->ring))
         return false;
@@ -112,6 +167,23 @@ reserve(sni_outq *queue, size_t more)
     return true;
 }
 
+/* Room for `more` segments. */
+static inline bool
+reserve(sni_outq *queue, size_t more)
+{
+    return queue->count + more <= queue->capacity || grow(queue, more);
+}
+
+/* Whether a frame behind `last` may become a part of it. Not behind what is lent,
+ * so that the first byte which is not begins a segment; and not behind what is
+ * `grain` older, but a message does not care for the age of its own frames. */
+static bool
+continues(const sni_outq *queue, const sni_segment *last)
+{
+    return !last->body && queue->lent < queue->bytes &&
+           (queue->now == 0 || queue->open || queue->now - last->at < queue->grain);
+}
+
 static sni_segment *
 append(sni_outq *queue, sni_block *block, size_t begin, size_t end, bool body)
 {
@@ -119,7 +191,7 @@ append(sni_outq *queue, sni_block *block, size_t begin, size_t end, bool body)
 
     if (!body && queue->count > 0) {
         last = segment_at(queue, queue->count - 1);
-        if (last->block == block && last->end == begin && !last->body) {
+        if (last->block == block && last->end == begin && continues(queue, last)) {
             last->end = end;
             return last;
         }
@@ -129,43 +201,114 @@ append(sni_outq *queue, sni_block *block, size_t begin, size_t end, bool body)
                            .origin = begin,
                            .begin = begin,
                            .end = end,
+                           .at = queue->now,
                            .body = body };
     return last;
 }
 
-sennit_err
-sni_outq_push_encoded(sni_outq *queue, const sni_encoded *encoded, bool *kept)
+/* The rest of a message whose beginning is not here is not here either, and nothing may
+ * stand behind a message that will not be finished. */
+static void
+swallow(sni_outq *queue, bool more)
+{
+    queue->swallow = more || queue->doomed;
+    queue->open = more;
+}
+
+/* `size` bytes of a frame were appended, the last of them to `last`. */
+static void
+appended(sni_outq *queue, sni_segment *last, size_t size, bool more)
+{
+    last->msg_end = !more;
+    queue->bytes += size;
+    queue->open = more;
+    queue->open_bytes += size;
+    if (!more) {
+        queue->open_bytes = 0;
+        last->msgs++;
+        queue->msgs++;
+    }
+}
+
+static inline sennit_err
+append_frame(sni_outq *queue, const sni_encoded *encoded)
 {
     sni_segment *last;
+    size_t size = encoded->end - encoded->begin;
 
-    *kept = !queue->swallow;
-    if (queue->swallow) {
-        queue->swallow = encoded->more;
-        queue->open = encoded->more;
-        return SENNIT_OK;
-    }
-    if (!reserve(queue, 2))
+    if (!reserve(queue, PUSHED_MAX + SPARE))
         return SENNIT_ENOMEM;
     last = append(queue, encoded->block, encoded->begin, encoded->end, false);
-    queue->bytes += encoded->end - encoded->begin;
     if (encoded->body_block != NULL) {
         size_t begin = (size_t)(encoded->body - encoded->body_block->data);
 
         last->msg_end = false;
         last =
             append(queue, encoded->body_block, begin, begin + encoded->body_size, true);
-        queue->bytes += encoded->body_size;
+        size += encoded->body_size;
     }
-    last->msg_end = !encoded->more;
-    queue->open = encoded->more;
-    queue->open_bytes += encoded->end - encoded->begin;
-    if (encoded->body_block != NULL)
-        queue->open_bytes += encoded->body_size;
-    if (!encoded->more) {
-        queue->open_bytes = 0;
+    appended(queue, last, size, encoded->more);
+    return SENNIT_OK;
+}
+
+sennit_err
+sni_outq_push_encoded(sni_outq *queue, const sni_encoded *encoded, bool *kept)
+{
+    *kept = !queue->swallow;
+    if (queue->swallow) {
+        swallow(queue, encoded->more);
+        return SENNIT_OK;
+    }
+    return append_frame(queue, encoded);
+}
+
+/* A frame without bytes can only end a message of which there are some. */
+static void
+push_nothing(sni_outq *queue, bool more)
+{
+    queue->open = more;
+    if (more)
+        return;
+    if (queue->count == 0) {
+        queue->front_inside = false;
+    } else if (queue->open_bytes > 0) {
+        sni_segment *last = segment_at(queue, queue->count - 1);
+
+        last->msg_end = true;
         last->msgs++;
         queue->msgs++;
     }
+    queue->open_bytes = 0;
+}
+
+static sennit_err
+push_raw(sni_outq *queue, const sni_msg *msg, bool more)
+{
+    bool view = msg->small_size == SNI_MSG_VIEW;
+    size_t size = sni_msg_size_of(msg);
+    sni_segment *last;
+
+    if (size == 0) {
+        push_nothing(queue, more);
+        return SENNIT_OK;
+    }
+    if (!reserve(queue, PUSHED_MAX + SPARE))
+        return SENNIT_ENOMEM;
+    if (size < SNI_COPY_MAX_BYTES) {
+        sni_chunk *chunk = &queue->chunk;
+
+        if (!chunk_reserve(chunk, queue->pools, size))
+            return SENNIT_ENOMEM;
+        memcpy(chunk->block->data + chunk->used, view ? msg->u.view.data : msg->u.small,
+               size);
+        last = append(queue, chunk->block, chunk->used, chunk->used + size, true);
+        chunk->used += size;
+    } else {
+        size_t begin = (size_t)(msg->u.view.data - msg->u.view.block->data);
+
+        last = append(queue, msg->u.view.block, begin, begin + size, true);
+    }
+    appended(queue, last, size, more);
     return SENNIT_OK;
 }
 
@@ -173,11 +316,19 @@ sennit_err
 sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept)
 {
     sni_encoded encoded;
-    sennit_err err = sni_chunk_encode(&queue->chunk, queue->pools, msg, more, &encoded);
+    sennit_err err;
 
+    *kept = !queue->swallow;
+    if (queue->swallow) {
+        swallow(queue, more);
+        return SENNIT_OK;
+    }
+    if (queue->raw)
+        return push_raw(queue, msg, more);
+    err = encode(&queue->chunk, queue->pools, msg, more, &encoded);
     if (err)
         return err;
-    return sni_outq_push_encoded(queue, &encoded, kept);
+    return append_frame(queue, &encoded);
 }
 
 bool
@@ -191,53 +342,82 @@ sni_outq_scattered(const sni_outq *queue, const sni_encoded *encoded)
     return last->block != encoded->block || last->end != encoded->begin;
 }
 
-bool
-sni_outq_abandon(sni_outq *queue, bool more)
+/* An empty queue holds no chunk, so an idle peer costs no buffer. */
+static void
+release_if_empty(sni_outq *queue)
 {
-    size_t left = queue->open_bytes;
+    if (queue->count > 0)
+        return;
+    SNI_ASSERT(queue->bytes == 0);
+    SNI_ASSERT(queue->msgs == 0);
+    sni_chunk_fini(&queue->chunk);
+}
 
-    queue->swallow = more;
-    queue->open = more;
-    queue->open_bytes = 0;
-    if (left > queue->bytes)
-        return false;
-    queue->bytes -= left;
-    while (left > 0) {
+/* Takes the newest `size` bytes back, a message that was not finished. */
+static void
+take_back(sni_outq *queue, size_t size)
+{
+    queue->bytes -= size;
+    while (size > 0) {
         sni_segment *last = segment_at(queue, queue->count - 1);
-        size_t size = last->end - last->begin;
+        size_t here = last->end - last->begin;
 
-        if (size > left) {
-            last->end -= left;
+        if (here > size) {
+            last->end -= size;
             last->msg_end = true;
             break;
         }
-        left -= size;
+        size -= here;
         sni_block_unref(last->block);
         queue->count--;
     }
-    return true;
+    queue->open_bytes = 0;
+    release_if_empty(queue);
+}
+
+bool
+sni_outq_abandon(sni_outq *queue, bool more)
+{
+    bool held = !queue->doomed && queue->open_bytes > queue->bytes - queue->lent;
+
+    if (held)
+        queue->doomed = true;
+    else if (!queue->doomed)
+        take_back(queue, queue->open_bytes);
+    swallow(queue, more);
+    check_law(queue);
+    return !held;
 }
 
 size_t
-sni_outq_parts(const sni_outq *queue, size_t skip, sennit_bytes *parts, size_t parts_max,
+sni_outq_parts(sni_outq *queue, size_t skip, sennit_bytes *parts, size_t parts_max,
                size_t bytes_max)
 {
     size_t count = 0;
     size_t bytes = 0;
+    size_t lent = skip;
 
     for (size_t i = 0; i < queue->count && count < parts_max && bytes < bytes_max; i++) {
         const sni_segment *segment = segment_at(queue, i);
         size_t size = segment->end - segment->begin;
+        uint8_t *data = segment->block->data + segment->begin;
 
         if (skip >= size) {
             skip -= size;
             continue;
         }
-        parts[count++] =
-            sni_bytes(segment->block->data + segment->begin + skip, size - skip);
         bytes += size - skip;
+        /* Raw frames of one chunk are segments, but need not be vectors. */
+        if (queue->raw && count > 0 &&
+            parts[count - 1].data + parts[count - 1].size == data) {
+            parts[count - 1].size += size;
+            continue;
+        }
+        parts[count++] = sni_bytes(data + skip, size - skip);
         skip = 0;
     }
+    lent += bytes;
+    queue->lent = lent < queue->bytes ? lent : queue->bytes;
     return count;
 }
 
@@ -263,10 +443,10 @@ sni_outq_to_boundary(const sni_outq *queue)
     if (queue->count == 0)
         return 0;
     front = segment_at(queue, 0);
+    if (front->begin == front->origin && (queue->raw || !front->body))
+        return 0;
     if (front->body)
         return front->end - front->begin;
-    if (front->begin == front->origin)
-        return 0;
     used = frame_at(front, front->origin, &head);
     /* Past the segment's end lies the body that the next segment holds. */
     return front->origin + used + (size_t)head.body_size - front->begin;
@@ -283,17 +463,6 @@ pop_segment(sni_outq *queue)
     sni_block_unref(front->block);
     queue->first = queue->first + 1 == queue->capacity ? 0 : queue->first + 1;
     queue->count--;
-}
-
-/* An empty queue holds no chunk, so an idle peer costs no buffer. */
-static void
-release_if_empty(sni_outq *queue)
-{
-    if (queue->count > 0)
-        return;
-    SNI_ASSERT(queue->bytes == 0);
-    SNI_ASSERT(queue->msgs == 0);
-    sni_chunk_fini(&queue->chunk);
 }
 
 /* Moves the origin of a partly written segment to the last frame boundary that
@@ -324,6 +493,7 @@ sni_outq_wrote(sni_outq *queue, size_t size)
 {
     size_t ended = 0;
 
+    queue->lent = 0;
     while (size > 0) {
         sni_segment *front = segment_at(queue, 0);
         size_t waiting = front->end - front->begin;
@@ -343,67 +513,278 @@ sni_outq_wrote(sni_outq *queue, size_t size)
     return ended;
 }
 
-/* Cuts the front segment down to [at, end), a message boundary. */
-static void
-cut_front(sni_outq *queue, size_t at, uint32_t msgs_gone)
-{
-    sni_segment *front = segment_at(queue, 0);
+/* ---- dropping ---------------------------------------------------------- */
 
-    queue->bytes -= at - front->begin;
-    queue->msgs -= msgs_gone;
-    front->msgs -= msgs_gone;
-    front->begin = at;
-    front->origin = at;
-    queue->front_inside = false;
-    if (front->begin == front->end)
-        pop_segment(queue);
+/* A frame boundary in the queue. */
+typedef struct cursor {
+    size_t index;  /* of the segment; the queue's count at the end */
+    size_t at;     /* in its block */
+    size_t ended;  /* messages that end in this segment before `at` */
+    size_t passed; /* bytes from the front's origin */
+} cursor;
+
+static void
+pass_segment(const sni_outq *queue, cursor *c)
+{
+    c->passed += segment_at(queue, c->index)->end - c->at;
+    c->index++;
+    c->at = c->index < queue->count ? segment_at(queue, c->index)->begin : 0;
+    c->ended = 0;
 }
 
-/* Drops frames from the front up to and including the last one of its message. */
-static void
-drop_front_message(sni_outq *queue, size_t at)
+/* Passes one frame, or the rest of one; returns whether its message goes on. */
+static bool
+pass_frame(const sni_outq *queue, cursor *c)
 {
-    while (queue->count > 0) {
-        sni_segment *front = segment_at(queue, 0);
+    const sni_segment *segment = segment_at(queue, c->index);
+    bool more = !segment->msg_end;
+    sni_frame_head head;
+    size_t size;
 
-        while (!front->body && at < front->end) {
-            sni_frame_head head;
-            size_t used = frame_at(front, at, &head);
-
-            at += used + (size_t)head.body_size;
-            if (at > front->end)
-                break; /* its body is the next segment */
-            if (!head.more) {
-                cut_front(queue, at, 1);
-                return;
-            }
+    if (!segment->body) {
+        size = frame_at(segment, c->at, &head) + (size_t)head.body_size;
+        if (size < segment->end - c->at) {
+            c->at += size;
+            c->passed += size;
+            c->ended += !head.more;
+            return head.more;
         }
-        if (front->msg_end) {
-            /* The body by reference that ends the message. */
-            pop_segment(queue);
-            queue->front_inside = false;
-            return;
-        }
-        pop_segment(queue);
-        at = queue->count > 0 ? segment_at(queue, 0)->origin : 0;
+        more = head.more;
+        if (size > segment->end - c->at)
+            pass_segment(queue, c); /* the next one is its body */
     }
-    /* It is not finished: what the application still adds is dropped too. */
-    queue->front_inside = false;
-    queue->swallow = queue->open;
-    queue->open_bytes = 0;
+    pass_segment(queue, c);
+    return more;
+}
+
+static void
+pass_message(const sni_outq *queue, cursor *c)
+{
+    while (pass_frame(queue, c))
+        SNI_ASSERT(c->index < queue->count);
+}
+
+/* Where the first message begins of which no byte is written or lent: that of the
+ * open one, or the end, if there is no whole one. */
+static cursor
+first_loose(const sni_outq *queue)
+{
+    cursor c = { 0, 0, 0, 0 };
+    bool inside = queue->front_inside;
+    size_t held = queue->lent;
+
+    if (queue->count == 0)
+        return c;
+    c.at = segment_at(queue, 0)->origin;
+    held += segment_at(queue, 0)->begin - c.at;
+    while (c.index < queue->count &&
+           held - c.passed >= segment_at(queue, c.index)->end - c.at) {
+        inside = !segment_at(queue, c.index)->msg_end;
+        pass_segment(queue, &c);
+    }
+    while (c.index < queue->count && (inside || c.passed < held))
+        inside = pass_frame(queue, &c);
+    return c;
+}
+
+/* Where the open message begins, as a cursor counts: whole messages are before. */
+static size_t
+loose_end(const sni_outq *queue)
+{
+    const sni_segment *front;
+
+    if (queue->count == 0 || queue->open_bytes > queue->bytes)
+        return 0;
+    front = segment_at(queue, 0);
+    return front->begin - front->origin + queue->bytes - queue->open_bytes;
+}
+
+/* Room for one more segment at `index`; the shorter side moves. */
+static bool
+insert_segment(sni_outq *queue, size_t index)
+{
+    if (!reserve(queue, 1))
+        return false;
+    queue->count++;
+    if (index < queue->count / 2) {
+        queue->first = (queue->first == 0 ? queue->capacity : queue->first) - 1;
+        for (size_t i = 0; i < index; i++)
+            *segment_at(queue, i) = *segment_at(queue, i + 1);
+    } else {
+        for (size_t i = queue->count - 1; i > index; i--)
+            *segment_at(queue, i) = *segment_at(queue, i - 1);
+    }
+    return true;
+}
+
+static void
+remove_segments(sni_outq *queue, size_t from, size_t to)
+{
+    size_t gone = to - from;
+
+    for (size_t i = from; i < to; i++)
+        sni_block_unref(segment_at(queue, i)->block);
+    if (from < queue->count - to) {
+        for (size_t i = from; i-- > 0;)
+            *segment_at(queue, gone + i) = *segment_at(queue, i);
+        queue->first += gone;
+        queue->first -= queue->first >= queue->capacity ? queue->capacity : 0;
+    } else {
+        for (size_t i = to; i < queue->count; i++)
+            *segment_at(queue, i - gone) = *segment_at(queue, i);
+    }
+    queue->count -= gone;
+}
+
+/* Takes out what lies in [from, to), `msgs` finished messages. `to` is a message
+ * boundary, and `from` one or the front. False: there is no memory to keep what is on
+ * both sides of it in one segment; never when `from` begins its segment. */
+static bool
+cut(sni_outq *queue, const cursor *from, const cursor *to, size_t msgs)
+{
+    sni_segment *left = segment_at(queue, from->index);
+    bool keeps_left = from->at > left->begin;
+    size_t first = from->index + keeps_left;
+    size_t last = to->index;
+
+    if (keeps_left && from->index == to->index) {
+        if (!insert_segment(queue, from->index))
+            return false;
+        last++;
+        left = segment_at(queue, from->index);
+        *left = *segment_at(queue, last);
+        sni_block_ref(left->block);
+    }
+    if (keeps_left) {
+        left->end = from->at;
+        left->msg_end = true;
+        left->msgs = (uint32_t)from->ended;
+    }
+    if (last < queue->count) {
+        sni_segment *right = segment_at(queue, last);
+
+        right->origin = to->at;
+        right->begin = to->at;
+        right->msgs -= (uint32_t)to->ended;
+    }
+    queue->bytes -= to->passed - from->passed;
+    queue->msgs -= msgs;
+    remove_segments(queue, first, last);
+    release_if_empty(queue);
+    check_law(queue);
+    return true;
+}
+
+bool
+sni_outq_drop_oldest(sni_outq *queue)
+{
+    cursor from = first_loose(queue);
+    cursor to = from;
+
+    if (from.passed >= loose_end(queue))
+        return false;
+    pass_message(queue, &to);
+    return cut(queue, &from, &to, 1);
+}
+
+/* The body of the frame at a cursor that nothing was written of. */
+static sennit_bytes
+body_at(const sni_outq *queue, const cursor *c)
+{
+    const sni_segment *segment = segment_at(queue, c->index);
+    size_t at = c->at;
+    size_t size = segment->end - at;
+    sni_frame_head head;
+
+    if (!segment->body) {
+        at += frame_at(segment, at, &head);
+        size = (size_t)head.body_size;
+        if (size > segment->end - at) {
+            segment = segment_at(queue, c->index + 1);
+            at = segment->begin;
+        }
+    }
+    return sni_bytes(segment->block->data + at, size);
+}
+
+bool
+sni_outq_drop_topic(sni_outq *queue, sennit_bytes topic)
+{
+    cursor from = first_loose(queue);
+    size_t end = loose_end(queue);
+
+    while (from.passed < end) {
+        cursor to = from;
+
+        pass_message(queue, &to);
+        if (sni_bytes_equal(body_at(queue, &from), topic))
+            return cut(queue, &from, &to, 1);
+        from = to;
+    }
+    return false;
+}
+
+size_t
+sni_outq_drop_before(sni_outq *queue, sennit_time before)
+{
+    cursor from = first_loose(queue);
+    cursor to = from;
+    size_t end = loose_end(queue);
+    size_t dropped = 0;
+
+    while (to.passed < end && segment_at(queue, to.index)->at < before) {
+        pass_message(queue, &to);
+        dropped++;
+    }
+    if (dropped == 0 || !cut(queue, &from, &to, dropped))
+        return 0;
+    return dropped;
+}
+
+sennit_time
+sni_outq_oldest_at(const sni_outq *queue)
+{
+    cursor c = first_loose(queue);
+
+    if (c.passed >= loose_end(queue))
+        return SENNIT_NEVER;
+    return segment_at(queue, c.index)->at;
 }
 
 size_t
 sni_outq_restart(sni_outq *queue)
 {
-    const sni_segment *front = queue->count == 0 ? NULL : segment_at(queue, 0);
     bool inside = queue->front_inside;
+    bool begun;
+    bool doomed;
+    cursor from = { 0, 0, 0, 0 };
+    cursor to = from;
 
-    if (front != NULL && (front->body || front->begin > front->origin))
-        inside = true;
-    if (!inside)
-        return 0;
-    drop_front_message(queue, front == NULL ? 0 : front->origin);
-    release_if_empty(queue);
-    return 1;
+    queue->lent = 0;
+    if (queue->count > 0) {
+        const sni_segment *front = segment_at(queue, 0);
+
+        from.at = front->begin;
+        from.passed = front->begin - front->origin;
+        to.at = front->origin;
+        inside = inside || from.passed > 0;
+    }
+    begun = inside;
+    while (inside && to.index < queue->count)
+        inside = pass_frame(queue, &to);
+    queue->front_inside = false;
+    if (begun && queue->count > 0)
+        (void)cut(queue, &from, &to, !inside);
+    doomed = queue->doomed;
+    queue->doomed = false;
+    if (inside) {
+        /* It is not finished: what the application still adds is dropped too. */
+        queue->open_bytes = 0;
+        swallow(queue, queue->open);
+    } else if (doomed) {
+        take_back(queue, queue->open_bytes);
+        swallow(queue, queue->open);
+    }
+    check_law(queue);
+    return begun && !(inside && doomed);
 }

@@ -46,9 +46,11 @@ typedef struct sni_segment {
     size_t origin;    /* the frame boundary at or before begin */
     size_t begin;     /* [origin, begin) is written, [begin, end) waits */
     size_t end;
-    sennit_time at; /* when its first message was pushed, if the queue keeps time */
+    sennit_time at; /* when it was begun, if the queue keeps time: all messages that
+                       begin in it were pushed then, or less than `grain` later */
     uint32_t msgs;  /* messages whose last byte is in [begin, end) */
-    bool body;      /* the rest of a frame whose head is in the segment before */
+    bool body;      /* no head in it: the rest of a frame whose head is in the segment
+                       before, or a frame of a raw queue */
     bool msg_end;   /* its last byte ends a message */
 } sni_segment;      /* law: origin <= begin < end <= block's capacity */
 
@@ -66,23 +68,29 @@ typedef struct sni_outq {
     size_t open_bytes; /* appended of the newest message while it is not finished */
     bool open;         /* the newest message is not finished */
     bool swallow;      /* the rest of the newest message is to be dropped */
-    bool raw;          /* bodies only, without frame heads (STREAM); set before the first
-                          push */
-    size_t lent;       /* bytes from the front whose views the kernel may hold: those of
-                          the last parts(), until wrote() */
+    bool doomed;     /* ... or never will be: abandoned when it could not be taken back */
+    bool raw;        /* bodies only, without frame heads (STREAM); set before the first
+                        push */
+    size_t lent;     /* bytes from the front whose views the kernel may hold: those of
+                        the last parts(), until wrote() */
     sennit_time now; /* stamped on what is pushed; the caller sets it. 0: keeps no time */
     sennit_time grain; /* a new segment begins when it moved on by this much */
-} sni_outq;
+} sni_outq;            /* law: lent <= bytes, msgs <= bytes */
 
 void sni_outq_init(sni_outq *queue, const sennit_allocator *alloc,
                    const sni_chunk_pools *pools);
+
+/* Empties it; it may be used again, and is raw and keeps time as before. */
 void sni_outq_fini(sni_outq *queue);
 
-/* Appends one frame of a message. Never takes `msg`: a large body is referenced.
+/* Appends one frame of a message. Never takes `msg`: a large body is referenced. In a
+ * raw queue an empty frame appends nothing, and a message without a byte does not count.
  * `*kept` tells whether the frame will be sent; false when the beginning of its
  * message was lost with a connection, so that the rest is dropped.
  * Errors: ENOMEM (the queue is as before). */
 sennit_err sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept);
+
+/* The same for a frame that is encoded already; not into a raw queue. */
 sennit_err sni_outq_push_encoded(sni_outq *queue, const sni_encoded *encoded, bool *kept);
 
 /* Whether the queue already holds so many pieces that one more, which does not
@@ -90,27 +98,31 @@ sennit_err sni_outq_push_encoded(sni_outq *queue, const sni_encoded *encoded, bo
 bool sni_outq_scattered(const sni_outq *queue, const sni_encoded *encoded);
 
 /* There is no memory for a frame of the newest message: takes back its frames and
- * drops those still to come (`more`: there are some). False when it is partly written, so
- * that only the end of the connection can drop it. */
+ * drops those still to come (`more`: there are some). False when it is partly written or
+ * lent, so that only the end of the connection can drop it: until restart() all that is
+ * pushed is dropped. Either way its caller counts it. */
 bool sni_outq_abandon(sni_outq *queue, bool more);
 
 /* Views of what waits, from the front, `skip` bytes left out; at most `parts_max`
- * of them, and no more than `bytes_max` bytes beyond the first view. */
-size_t sni_outq_parts(const sni_outq *queue, size_t skip, sennit_bytes *parts,
-                      size_t parts_max, size_t bytes_max);
+ * of them, and no more than `bytes_max` bytes beyond the first view. All up to the end of
+ * the last view, what was skipped too, is lent now, and nothing else. */
+size_t sni_outq_parts(sni_outq *queue, size_t skip, sennit_bytes *parts, size_t parts_max,
+                      size_t bytes_max);
 
 /* Bytes from the front to the next frame boundary; 0 when the front is one. */
 size_t sni_outq_to_boundary(const sni_outq *queue);
 
-/* Takes `size` written bytes off the front; returns how many messages ended. */
+/* Takes `size` written bytes off the front; returns how many messages ended. Nothing is
+ * lent after it: 0 tells only that the kernel gave back what it held. */
 size_t sni_outq_wrote(sni_outq *queue, size_t size);
 
 /* Drops the oldest whole message of which no byte is written or lent. False: there is
- * none. */
+ * none, or no memory to cut a segment in two; memory is never missing for the first cut
+ * after a push. */
 bool sni_outq_drop_oldest(sni_outq *queue);
 
 /* The same for the oldest such message whose first frame is `topic`. Looks at every
- * waiting message. */
+ * waiting message. What stays between dropped ones goes on holding its chunk. */
 bool sni_outq_drop_topic(sni_outq *queue, sennit_bytes topic);
 
 /* The same for all whole messages in segments stamped before `before`; returns their
@@ -121,7 +133,8 @@ size_t sni_outq_drop_before(sni_outq *queue, sennit_time before);
 sennit_time sni_outq_oldest_at(const sni_outq *queue);
 
 /* The connection is gone: drops the rest of a message that was begun, so that the
- * front is a message boundary again. Returns the number of messages dropped. */
+ * front is a message boundary again. Returns the number of messages dropped, without an
+ * abandoned one. */
 size_t sni_outq_restart(sni_outq *queue);
 
 #endif /* SENNIT_ENGINE_OUTQ_H */
