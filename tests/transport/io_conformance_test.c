@@ -62,7 +62,7 @@ static void
 fixture_open(fixture *f, const backend *b)
 {
     sni_sim_opts opts = SNI_SIM_OPTS_DEFAULT;
-    sni_listen_opts listen = { 16 };
+    const sennit_sock_opts listen = SENNIT_SOCK_OPTS_DEFAULT;
     sni_address address = wanted(b);
 
     memset(f, 0, sizeof *f);
@@ -138,7 +138,7 @@ connect_pair(fixture *f)
     unsigned back = 0;
 
     assert_false(accepted);
-    assert_int_equal(f->ops->dial(f->io, &f->address, &f->client), SENNIT_OK);
+    assert_int_equal(f->ops->dial(f->io, &f->address, NULL, NULL, &f->client), SENNIT_OK);
     connect = op_of(SNI_OP_CONNECT, f->client);
     if (f->ops->submit(f->io, &connect))
         back++;
@@ -190,7 +190,7 @@ the_system_chooses_a_name_that_can_be_dialled(void **state)
 static void
 a_name_is_listened_on_once(void **state)
 {
-    sni_listen_opts listen = { 16 };
+    const sennit_sock_opts listen = SENNIT_SOCK_OPTS_DEFAULT;
     sni_file *second = NULL;
     sni_address address;
     sni_address bound;
@@ -352,7 +352,7 @@ a_connect_to_nobody_is_refused(void **state)
     f.ops->close(f.io, f.listener);
     f.listener = NULL;
     f.address.wildcard = false;
-    assert_int_equal(f.ops->dial(f.io, &f.address, &f.client), SENNIT_OK);
+    assert_int_equal(f.ops->dial(f.io, &f.address, NULL, NULL, &f.client), SENNIT_OK);
     connect = op_of(SNI_OP_CONNECT, f.client);
     run_op(&f, &connect);
     /* A path that is gone has no file. */
@@ -425,7 +425,7 @@ a_cancelled_accept_and_connect_come_back_too(void **state)
     await(&f, &accept, false);
     assert_int_equal(accept.err, SENNIT_ECLOSED);
     assert_null(accept.accepted);
-    assert_int_equal(f.ops->dial(f.io, &f.address, &f.client), SENNIT_OK);
+    assert_int_equal(f.ops->dial(f.io, &f.address, NULL, NULL, &f.client), SENNIT_OK);
     connect = op_of(SNI_OP_CONNECT, f.client);
     if (!f.ops->submit(f.io, &connect)) {
         f.ops->cancel(f.io, &connect);
@@ -560,7 +560,7 @@ connections_that_nobody_accepts_end_with_the_listener(void **state)
     sni_op recv;
 
     fixture_open(&f, *state);
-    assert_int_equal(f.ops->dial(f.io, &f.address, &f.client), SENNIT_OK);
+    assert_int_equal(f.ops->dial(f.io, &f.address, NULL, NULL, &f.client), SENNIT_OK);
     connect = op_of(SNI_OP_CONNECT, f.client);
     run_op(&f, &connect);
     assert_int_equal(connect.err, SENNIT_OK);
@@ -583,7 +583,7 @@ backend_scenario(test_alloc *alloc, void *arg)
     sni_sim_opts sim_opts = SNI_SIM_OPTS_DEFAULT;
     sni_sim *sim = sni_sim_new(&sim_opts);
     sni_pool *blocks = sni_pool_new(&alloc->allocator, SNI_RECV_BYTES, 2);
-    sni_listen_opts listen = { 4 };
+    const sennit_sock_opts listen = SENNIT_SOCK_OPTS_DEFAULT;
     sni_address address = wanted(b);
     sni_address bound;
     sni_file *listener = NULL;
@@ -598,7 +598,7 @@ backend_scenario(test_alloc *alloc, void *arg)
     if (err == SENNIT_OK)
         err = io->ops->listen(io, &address, &listen, &listener, &bound);
     if (err == SENNIT_OK)
-        err = io->ops->dial(io, &bound, &client);
+        err = io->ops->dial(io, &bound, NULL, NULL, &client);
     assert_int_equal(err, alloc->failed > 0 ? SENNIT_ENOMEM : SENNIT_OK);
 out:
     if (client != NULL)
@@ -622,7 +622,7 @@ static bool
 available(const backend *b)
 {
     sni_pool *blocks = sni_pool_new(&sni_alloc_default, SNI_RECV_BYTES, 1);
-    sni_listen_opts listen = { 1 };
+    const sennit_sock_opts listen = SENNIT_SOCK_OPTS_DEFAULT;
     sni_address address = wanted(b);
     sni_address bound;
     sni_file *listener = NULL;

@@ -150,6 +150,7 @@ void
 test_raw_connect(test_raw *raw, test_world *world, const char *endpoint)
 {
     sni_endpoint parsed;
+    const char *why;
     sni_op connect = { .kind = SNI_OP_CONNECT };
 
     memset(raw, 0, sizeof *raw);
@@ -157,8 +158,10 @@ test_raw_connect(test_raw *raw, test_world *world, const char *endpoint)
     assert_int_equal(
         sni_io_sim_open(&raw->io, &sni_alloc_default, raw->blocks, world->sim),
         SENNIT_OK);
-    assert_int_equal(sni_endpoint_parse(endpoint, false, &parsed), SENNIT_OK);
-    assert_int_equal(raw->io->ops->dial(raw->io, &parsed.address, &raw->file), SENNIT_OK);
+    assert_int_equal(sni_endpoint_parse(endpoint, false, &parsed, &why), SENNIT_OK);
+    assert_int_equal(
+        raw->io->ops->dial(raw->io, &parsed.host.address, NULL, NULL, &raw->file),
+        SENNIT_OK);
     connect.file = raw->file;
     await(raw, world, &connect);
     assert_int_equal(connect.err, SENNIT_OK);

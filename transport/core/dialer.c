@@ -13,7 +13,7 @@
 /* A connection that was READY for this long was a good one. */
 #define HELD_NS (5u * UINT64_C(1000000000))
 
-static void attempt(void *arg);
+static void on_retry(void *arg);
 
 static void
 dialer_free(sni_dialer *dialer)
@@ -21,14 +21,18 @@ dialer_free(sni_dialer *dialer)
     sennit_loop *loop = dialer->sock->loop;
 
     SNI_ASSERT(dialer->session == NULL);
+    SNI_ASSERT(dialer->attempt == NULL);
     sni_timers_stop(&loop->timers, &dialer->timer);
     sni_timers_stop(&loop->timers, &dialer->linger_timer);
     sni_pipe_retire(dialer->pipe);
     sni_link_remove(&dialer->link);
     sni_link_remove(&dialer->again);
     loop->socks_changed = true;
+    sni_release(&loop->allocator, dialer->source);
     sni_release(&loop->allocator, dialer);
 }
+
+/* ---- the next attempt -------------------------------------------------- */
 
 /* Half of the doubled delay is fixed, half is chance. */
 static sennit_time
@@ -44,10 +48,21 @@ next_delay(sni_dialer *dialer)
     return cap / 2 + io->ops->random(io) % (cap / 2 + 1);
 }
 
+/* The heap keeps its capacity, so this fails only in a loop that never had as many
+ * timers; without the timer the dialer would be silently dead. */
+static void
+wait_for(sni_dialer *dialer, sennit_time delay)
+{
+    sennit_loop *loop = dialer->sock->loop;
+
+    if (sni_timers_start(&loop->timers, &dialer->timer, sni_loop_now(loop) + delay,
+                         on_retry, dialer) != SENNIT_OK)
+        sni_list_push(&loop->again_dialers, &dialer->again);
+}
+
 static void
 retry_later(sni_dialer *dialer)
 {
-    sennit_loop *loop = dialer->sock->loop;
     sennit_time delay = next_delay(dialer);
 
     if (dialer->failures < DOUBLINGS_MAX)
@@ -55,65 +70,143 @@ retry_later(sni_dialer *dialer)
     dialer->sock->stats.reconnects++;
     sni_sock_event(dialer->sock, SENNIT_EVENT_RETRYING, dialer->endpoint, 0, SENNIT_OK,
                    "", (uint32_t)(delay / 1000000u), sni_bytes(NULL, 0));
-    /* The heap keeps its capacity, so this fails only in a loop that never had as
-     * many timers; without the timer the dialer would be silently dead. */
-    if (sni_timers_start(&loop->timers, &dialer->timer, sni_loop_now(loop) + delay,
-                         attempt, dialer) != SENNIT_OK)
-        sni_list_push(&loop->again_dialers, &dialer->again);
+    wait_for(dialer, delay);
 }
 
 static void
-attempt(void *arg)
+give_up(sni_dialer *dialer, sennit_err err, const char *reason)
+{
+    sni_sock_event(dialer->sock, SENNIT_EVENT_GAVE_UP, dialer->endpoint, 0, err, reason,
+                   0, sni_bytes(NULL, 0));
+    dialer_free(dialer);
+}
+
+/* `stop`: the bit of reconnect_stop for what happened, 0: none. */
+static void
+go_on(sni_dialer *dialer, unsigned stop, sennit_err err)
+{
+    const sennit_sock_opts *opts = &dialer->sock->opts;
+
+    if (opts->reconnect_min_ms < 0)
+        give_up(dialer, err, "reconnect_min_ms is -1");
+    else if (!(opts->reconnect_stop & stop))
+        retry_later(dialer);
+    else if (stop == SENNIT_STOP_REFUSED)
+        give_up(dialer, err, "reconnect_stop: the connection was refused");
+    else if (stop == SENNIT_STOP_HANDSHAKE_FAILED)
+        give_up(dialer, err, "reconnect_stop: the handshake failed");
+    else
+        give_up(dialer, err, "reconnect_stop: the connection ended");
+}
+
+static void
+no_memory(sni_dialer *dialer)
+{
+    sni_sock_event(dialer->sock, SENNIT_EVENT_CONNECT_FAILED, dialer->endpoint, 0,
+                   SENNIT_ENOMEM, "no memory for a connection", 0, sni_bytes(NULL, 0));
+    go_on(dialer, 0, SENNIT_ENOMEM);
+}
+
+static void
+on_retry(void *arg)
 {
     sni_dialer *dialer = arg;
-    sni_io *io = dialer->sock->loop->io;
-    sni_file *file;
-    sennit_err err = io->ops->dial(io, &dialer->address, &file);
 
-    if (err == SENNIT_OK) {
-        err = sni_session_open(dialer->sock, file, dialer, NULL);
-        if (err)
-            io->ops->close(io, file);
-    }
-    if (err) {
-        sni_sock_event(dialer->sock, SENNIT_EVENT_CONNECT_FAILED, dialer->endpoint, 0,
-                       err, sennit_err_text(err), 0, sni_bytes(NULL, 0));
-        retry_later(dialer);
-    }
+    if (sni_attempt_start(dialer) != SENNIT_OK)
+        no_memory(dialer);
 }
 
 void
 sni_dialer_again(sni_dialer *dialer)
 {
-    attempt(dialer);
+    on_retry(dialer);
+}
+
+void
+sni_dialer_attempted(sni_dialer *dialer, const sni_attempt_result *result)
+{
+    sennit_sock *sock = dialer->sock;
+    sni_io *io = sock->loop->io;
+    bool done_with = dialer->abandoned;
+
+    dialer->attempt = NULL;
+    if (result->file != NULL && !done_with &&
+        sni_session_open(sock, result->file, dialer, NULL) == SENNIT_OK)
+        return;
+    if (result->file != NULL)
+        io->ops->close(io, result->file);
+    if (done_with)
+        dialer_free(dialer);
+    else if (result->file != NULL)
+        no_memory(dialer);
+    else
+        go_on(dialer, result->refused ? SENNIT_STOP_REFUSED : 0, result->err);
+}
+
+/* ---- opening and closing ----------------------------------------------- */
+
+/* Interfaces that are named must be there; a host is looked up later. */
+static sennit_err
+check_interfaces(sennit_sock *sock, const sni_endpoint *where, const char **why)
+{
+    sni_io *io = sock->loop->io;
+    sni_address address;
+    sennit_err err = SENNIT_OK;
+
+    if (where->host.zone[0] != '\0')
+        err = sni_host_here(&where->host, io, true, true, &address, why);
+    if (err == SENNIT_OK && where->has_source)
+        err = sni_host_here(&where->source, io, true, true, &address, why);
+    return err;
+}
+
+static sennit_err
+copy_source(sni_dialer *dialer, const sni_endpoint *where)
+{
+    if (!where->has_source)
+        return SENNIT_OK;
+    dialer->source = sni_acquire(&dialer->sock->loop->allocator, sizeof *dialer->source);
+    if (dialer->source == NULL)
+        return SENNIT_ENOMEM;
+    *dialer->source = where->source;
+    return SENNIT_OK;
 }
 
 sennit_err
-sni_dialer_open(sennit_sock *sock, const sni_address *address, const char *endpoint)
+sni_dialer_open(sennit_sock *sock, const sni_endpoint *where, const char *endpoint,
+                const char **why)
 {
     sennit_loop *loop = sock->loop;
-    sni_dialer *dialer = sni_acquire_zero(&loop->allocator, sizeof *dialer);
-    sennit_err err;
+    sni_dialer *dialer;
+    sennit_err err = check_interfaces(sock, where, why);
 
+    if (err)
+        return err;
+    dialer = sni_acquire_zero(&loop->allocator, sizeof *dialer);
     if (dialer == NULL)
         return SENNIT_ENOMEM;
     dialer->sock = sock;
-    dialer->address = *address;
+    dialer->host = where->host;
     snprintf(dialer->endpoint, sizeof dialer->endpoint, "%s", endpoint);
     sni_link_init(&dialer->link);
     sni_link_init(&dialer->again);
-    err = sni_pipe_new(&dialer->pipe, loop, sock);
+    err = copy_source(dialer, where);
     if (err)
         goto fail_dialer;
+    err = sni_pipe_new(&dialer->pipe, loop, sock);
+    if (err)
+        goto fail_source;
     err = sni_pipe_attach(dialer->pipe);
     if (err)
         goto fail_pipe;
     sni_list_push(&sock->dialers, &dialer->link);
-    attempt(dialer);
+    on_retry(dialer);
     return SENNIT_OK;
 
 fail_pipe:
     sni_pipe_free(dialer->pipe);
+fail_source:
+    sni_release(&loop->allocator, dialer->source);
 fail_dialer:
     sni_release(&loop->allocator, dialer);
     return err;
@@ -128,6 +221,8 @@ abandon(void *arg)
     if (dialer->session != NULL)
         sni_session_end(dialer->session, SENNIT_ETIMEDOUT,
                         "closed with messages unsent after linger_ms");
+    else if (dialer->attempt != NULL)
+        sni_attempt_cancel(dialer->attempt);
     else
         dialer_free(dialer);
 }
@@ -165,5 +260,22 @@ sni_dialer_lost(sni_dialer *dialer, sennit_time ready_for)
      * and cut at once is one more. */
     if (ready_for >= HELD_NS)
         dialer->failures = 0;
-    retry_later(dialer);
+    go_on(dialer,
+          ready_for == 0 ? SENNIT_STOP_HANDSHAKE_FAILED : SENNIT_STOP_DISCONNECTED,
+          SENNIT_OK);
+}
+
+void
+sni_dialer_opts_changed(sni_dialer *dialer)
+{
+    sennit_loop *loop = dialer->sock->loop;
+    int max_ms = dialer->sock->opts.reconnect_max_ms;
+
+    if (dialer->closing || dialer->attempt != NULL || dialer->session != NULL)
+        return;
+    if (dialer->sock->opts.reconnect_min_ms < 0)
+        give_up(dialer, SENNIT_OK, "reconnect_min_ms is -1");
+    else if (dialer->timer.index_ != 0 &&
+             dialer->timer.at_ > sni_loop_now(loop) + (sennit_time)max_ms * 1000000u)
+        wait_for(dialer, next_delay(dialer));
 }

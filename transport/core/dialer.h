@@ -2,18 +2,24 @@
 #ifndef SENNIT_CORE_DIALER_H
 #define SENNIT_CORE_DIALER_H
 
+#include "core/attempt.h"
 #include "core/session.h"
 
 /* One connect: keeps a pipe alive from connection to connection, and tries again
  * after every kind of loss with delays that double and are jittered, so that a
- * thousand clients do not knock in step. */
+ * thousand clients do not knock in step.
+ *
+ * Law: while it is not closing, it has an attempt, a session, a timer that runs or a
+ * place in the loop's again_dialers: it is never silently dead. */
 typedef struct sni_dialer {
     sennit_sock *sock;
     sni_link link;
     sni_link again; /* in the loop, when there was no memory for a timer */
-    sni_address address;
+    sni_host host;
+    sni_host *source; /* to come from, or NULL */
     char endpoint[SNI_ENDPOINT_TEXT_MAX];
     sni_pipe *pipe;
+    sni_attempt *attempt;      /* NULL: connected, or waiting for the next */
     sni_session *session;      /* NULL between attempts */
     sennit_timer timer;        /* until the next attempt */
     sennit_timer linger_timer; /* after close */
@@ -22,18 +28,25 @@ typedef struct sni_dialer {
     bool abandoned; /* closing, and what is queued no longer matters */
 } sni_dialer;
 
-/* Errors: ENOMEM, EEXIST (a PAIR that has a peer). */
-sennit_err sni_dialer_open(sennit_sock *sock, const sni_address *address,
-                           const char *endpoint);
+/* The first attempt may have failed when it returns, and even have been the last.
+ * Errors: ENOMEM, EEXIST (a PAIR that has a peer), ENODEV (*why). */
+sennit_err sni_dialer_open(sennit_sock *sock, const sni_endpoint *where,
+                           const char *endpoint, const char **why);
 
 /* What is queued leaves if a connection can be had within the socket's
  * linger_ms; then it is gone. */
 void sni_dialer_close(sni_dialer *dialer);
+
+/* Its attempt is over. */
+void sni_dialer_attempted(sni_dialer *dialer, const sni_attempt_result *result);
 
 /* Its session is gone; `ready_for` is how long it was READY (0: never). */
 void sni_dialer_lost(sni_dialer *dialer, sennit_time ready_for);
 
 /* Tries now what no timer could be had for. */
 void sni_dialer_again(sni_dialer *dialer);
+
+/* The socket's options are others: a wait that they would make shorter is. */
+void sni_dialer_opts_changed(sni_dialer *dialer);
 
 #endif /* SENNIT_CORE_DIALER_H */

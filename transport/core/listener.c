@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "core/filter.h"
 #include "core/sock.h"
 
 static void pump_accept(sni_listener *listener);
@@ -15,18 +16,50 @@ on_retry(void *arg)
 }
 
 static void
-accept_failed(sni_listener *listener, sennit_err err)
+tell_failed(sni_listener *listener, sennit_err err, const char *reason, uint32_t delay_ms,
+            const char *address)
+{
+    sennit_event *event = sni_sock_new_event(listener->sock, SENNIT_EVENT_ACCEPT_FAILED,
+                                             listener->endpoint);
+
+    if (event == NULL)
+        return;
+    event->err = err;
+    event->reason = reason;
+    event->delay_ms = delay_ms;
+    snprintf(event->address, sizeof event->address, "%s", address);
+}
+
+static void
+accept_failed(sni_listener *listener, sennit_err err, const char *why)
 {
     sennit_loop *loop = listener->sock->loop;
 
-    sni_sock_event(listener->sock, SENNIT_EVENT_ACCEPT_FAILED, listener->endpoint, 0, err,
-                   sennit_err_text(err), (uint32_t)(SNI_ACCEPT_RETRY_NS / 1000000u),
-                   sni_bytes(NULL, 0));
+    tell_failed(listener, err, why != NULL ? why : sennit_err_text(err),
+                (uint32_t)(SNI_ACCEPT_RETRY_NS / 1000000u), "");
     /* At the descriptor limit accept fails at once and for ever: wait, do not spin. */
     if (sni_timers_start(&loop->timers, &listener->timer,
                          sni_loop_now(loop) + SNI_ACCEPT_RETRY_NS, on_retry,
                          listener) != SENNIT_OK)
         sni_list_push(&loop->again_listeners, &listener->again);
+}
+
+/* A stranger is shown out, and told of. */
+static bool
+admits(sni_listener *listener, sni_file *file)
+{
+    sennit_sock *sock = listener->sock;
+    sni_io *io = sock->loop->io;
+    sni_peer_name peer;
+    const char *why;
+
+    if (sock->opts.tcp_accept_count == 0 && sock->opts.ipc_accept_count == 0)
+        return true;
+    io->ops->peer_name(io, file, &peer);
+    if (sni_filter_admits(&sock->opts, &peer, &why))
+        return true;
+    tell_failed(listener, SENNIT_EACCES, why, 0, peer.text);
+    return false;
 }
 
 /* True when another accept may follow at once. */
@@ -43,16 +76,30 @@ accepted(sni_listener *listener)
         return false;
     }
     if (err) {
-        accept_failed(listener, err);
+        accept_failed(listener, err, op->why);
         return false;
     }
+    if (!admits(listener, op->accepted)) {
+        loop->io->ops->close(loop->io, op->accepted);
+        return true;
+    }
+    listener->handshakes++;
     err = sni_session_open(listener->sock, op->accepted, NULL, listener);
     if (err) {
+        listener->handshakes--;
         loop->io->ops->close(loop->io, op->accepted);
-        accept_failed(listener, err);
+        accept_failed(listener, err, NULL);
         return false;
     }
     return true;
+}
+
+static bool
+is_full(const sni_listener *listener)
+{
+    uint32_t max = listener->sock->opts.handshakes_max;
+
+    return max > 0 && listener->handshakes >= max;
 }
 
 static void
@@ -60,7 +107,13 @@ pump_accept(sni_listener *listener)
 {
     sennit_loop *loop = listener->sock->loop;
 
+    /* Its time comes. */
+    if (listener->timer.index_ != 0)
+        return;
     for (int n = 0; !listener->closing && !listener->accept.pending; n++) {
+        listener->full = is_full(listener);
+        if (listener->full)
+            return;
         if (n == SNI_ACCEPTS_PER_TURN) {
             sni_list_push(&loop->again_listeners, &listener->again);
             return;
@@ -83,27 +136,19 @@ listener_free(sni_listener *listener)
     sni_release(&loop->allocator, listener);
 }
 
-sennit_err
-sni_listener_open(sennit_sock *sock, const sni_address *address, const char *endpoint)
+static void
+listener_start(sni_listener *listener, const sni_address *bound, const char *requested)
 {
-    sennit_loop *loop = sock->loop;
-    sni_listener *listener = sni_acquire_zero(&loop->allocator, sizeof *listener);
-    sni_listen_opts opts = { sock->opts.backlog };
-    sni_address bound;
-    sennit_err err;
+    sennit_sock *sock = listener->sock;
 
-    if (listener == NULL)
-        return SENNIT_ENOMEM;
-    err = loop->io->ops->listen(loop->io, address, &opts, &listener->file, &bound);
-    if (err) {
-        sni_release(&loop->allocator, listener);
-        return err;
-    }
-    listener->sock = sock;
-    listener->accept =
-        (sni_op){ .kind = SNI_OP_ACCEPT, .file = listener->file, .owner = listener };
-    sni_address_text(&bound, listener->endpoint);
-    snprintf(listener->requested, sizeof listener->requested, "%s", endpoint);
+    listener->accept = (sni_op){ .kind = SNI_OP_ACCEPT,
+                                 .file = listener->file,
+                                 .owner = listener,
+                                 .owner_kind = SNI_OWNER_LISTENER,
+                                 .opts = &sock->opts };
+    sni_address_text(bound, listener->endpoint);
+    snprintf(listener->requested, sizeof listener->requested, "%s",
+             requested != NULL ? requested : listener->endpoint);
     snprintf(sock->last_endpoint, sizeof sock->last_endpoint, "%s", listener->endpoint);
     sni_link_init(&listener->again);
     sni_link_init(&listener->link);
@@ -111,7 +156,54 @@ sni_listener_open(sennit_sock *sock, const sni_address *address, const char *end
     sni_sock_event(sock, SENNIT_EVENT_LISTENING, listener->endpoint, 0, SENNIT_OK, "", 0,
                    sni_bytes(NULL, 0));
     pump_accept(listener);
-    return SENNIT_OK;
+}
+
+sennit_err
+sni_listener_open(sennit_sock *sock, const sni_host *host, const char *endpoint,
+                  const char **why)
+{
+    sennit_loop *loop = sock->loop;
+    sni_listener *listener = sni_acquire_zero(&loop->allocator, sizeof *listener);
+    sni_address address;
+    sni_address bound;
+    sennit_err err;
+
+    *why = NULL;
+    if (listener == NULL)
+        return SENNIT_ENOMEM;
+    listener->sock = sock;
+    err = sni_host_here(host, loop->io, true, sock->opts.ipv6, &address, why);
+    if (err == SENNIT_OK) {
+        err = loop->io->ops->listen(loop->io, &address, &sock->opts, &listener->file,
+                                    &bound);
+        *why = loop->io->why;
+    }
+    if (err)
+        sni_release(&loop->allocator, listener);
+    else
+        listener_start(listener, &bound, endpoint);
+    return err;
+}
+
+sennit_err
+sni_listener_adopt(sennit_sock *sock, int fd, const char **why)
+{
+    sennit_loop *loop = sock->loop;
+    sni_listener *listener = sni_acquire_zero(&loop->allocator, sizeof *listener);
+    sni_address bound;
+    sennit_err err;
+
+    *why = NULL;
+    if (listener == NULL)
+        return SENNIT_ENOMEM;
+    listener->sock = sock;
+    err = loop->io->ops->adopt(loop->io, fd, &listener->file, &bound);
+    *why = loop->io->why;
+    if (err)
+        sni_release(&loop->allocator, listener);
+    else
+        listener_start(listener, &bound, NULL);
+    return err;
 }
 
 void
@@ -127,6 +219,29 @@ void
 sni_listener_again(sni_listener *listener)
 {
     pump_accept(listener);
+}
+
+/* In a turn of its own: whoever tells is in the middle of something. */
+static void
+unfill(sni_listener *listener)
+{
+    if (!listener->full || listener->closing || is_full(listener))
+        return;
+    listener->full = false;
+    sni_list_push(&listener->sock->loop->again_listeners, &listener->again);
+}
+
+void
+sni_listener_settled(sni_listener *listener)
+{
+    listener->handshakes--;
+    unfill(listener);
+}
+
+void
+sni_listener_opts_changed(sni_listener *listener)
+{
+    unfill(listener);
 }
 
 void

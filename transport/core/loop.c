@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "core/attempt.h"
 #include "core/dialer.h"
 #include "core/listener.h"
 #include "core/sock.h"
@@ -111,6 +112,8 @@ sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
     if (alloc->acquire == NULL || alloc->resize == NULL || alloc->release == NULL)
         return SENNIT_EINVAL;
     err = sni_loop_open_with(out, alloc, open_epoll, NULL);
+    if (err == SENNIT_OK && opts != NULL)
+        (*out)->io->resolver = opts->resolver;
     if (err == SENNIT_OK && opts != NULL && opts->context != NULL) {
         (*out)->context = opts->context;
         sni_context_join(opts->context, &(*out)->in_context);
@@ -312,10 +315,17 @@ static void
 complete(sni_op *op)
 {
     op->pending = false;
-    if (op->kind == SNI_OP_ACCEPT)
-        sni_listener_done(op->owner);
-    else
+    switch ((sni_owner_kind)op->owner_kind) {
+    case SNI_OWNER_SESSION:
         sni_session_done(op->owner, op);
+        break;
+    case SNI_OWNER_LISTENER:
+        sni_listener_done(op->owner);
+        break;
+    case SNI_OWNER_ATTEMPT:
+        sni_attempt_done(op->owner, op);
+        break;
+    }
 }
 
 /* Waits and handles what came. Returns the number of completions, -1 for EINTR. */

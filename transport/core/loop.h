@@ -17,6 +17,13 @@ typedef struct sni_posted {
     void *arg;
 } sni_posted;
 
+/* Who submitted an operation: its owner_kind. */
+typedef enum sni_owner_kind {
+    SNI_OWNER_SESSION,
+    SNI_OWNER_LISTENER,
+    SNI_OWNER_ATTEMPT
+} sni_owner_kind;
+
 /* One turn: flush, wait, handle completions, timers, posted calls, callbacks,
  * then bury what ended. Objects end in two steps: they are put on a list when
  * something goes wrong deep inside a call, and taken apart at the end of a turn,

@@ -8,6 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "core/endpoint.h"
+#include "core/filter.h"
 #include "core/sock.h"
 #include "wire/metadata.h"
 
@@ -150,30 +152,10 @@ static const field pending[] = {
     PENDING(send_batch_bytes),
     PENDING(recv_batch_bytes),
     PENDING(immediate),
-    PENDING(reconnect_stop),
-    PENDING(handshakes_max),
     PENDING(heartbeat_interval_ms),
     PENDING(heartbeat_timeout_ms),
     PENDING(heartbeat_ttl_ms),
     PENDING(zmtp_unversioned),
-    PENDING(ipv6),
-    PENDING(tcp_keepalive),
-    PENDING(tcp_keepalive_count),
-    PENDING(tcp_keepalive_idle_s),
-    PENDING(tcp_keepalive_interval_s),
-    PENDING(tcp_user_timeout_ms),
-    PENDING(tos),
-    PENDING(priority),
-    PENDING(busy_poll_us),
-    PENDING(kernel_send_bytes),
-    PENDING(kernel_recv_bytes),
-    PENDING(bind_device),
-    PENDING(socks_proxy),
-    PENDING(socks_username),
-    PENDING(socks_password),
-    PENDING(tcp_accept_count),
-    PENDING(ipc_mode),
-    PENDING(ipc_accept_count),
     PENDING(properties_count),
     PENDING(hello.size),
     PENDING(disconnected.size),
@@ -250,30 +232,16 @@ longer_than(const char *text, size_t max)
     return text != NULL && strlen(text) > max;
 }
 
-/* HOST:PORT; whether there is such a host is found out by connecting. */
-static bool
-names_a_port(const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    unsigned port = 0;
-
-    if (colon == NULL || colon == text || strlen(colon + 1) > 5)
-        return false;
-    for (const char *at = colon + 1; *at != '\0'; at++) {
-        if (*at < '0' || *at > '9')
-            return false;
-        port = port * 10 + (unsigned)(*at - '0');
-    }
-    return port > 0 && port <= 65535;
-}
-
 static const char *
 wrong_socks(const sennit_sock_opts *opts)
 {
     const char *user = opts->socks_username;
     const char *password = opts->socks_password;
+    const char *why;
+    sni_host proxy;
 
-    if (opts->socks_proxy != NULL && !names_a_port(opts->socks_proxy))
+    if (opts->socks_proxy != NULL &&
+        sni_endpoint_parse_proxy(opts->socks_proxy, &proxy, &why) != SENNIT_OK)
         return "socks_proxy is not HOST:PORT";
     if (longer_than(opts->socks_proxy, SNI_ENDPOINT_TEXT_MAX - 1))
         return "socks_proxy is too long";
@@ -289,6 +257,8 @@ wrong_socks(const sennit_sock_opts *opts)
 static const char *
 wrong_filters(const sennit_sock_opts *opts)
 {
+    sni_network network;
+
     if (opts->bind_device != NULL &&
         (*opts->bind_device == '\0' || longer_than(opts->bind_device, 15)))
         return "bind_device is not the name of a device, of 1 to 15 octets";
@@ -297,6 +267,8 @@ wrong_filters(const sennit_sock_opts *opts)
     for (size_t i = 0; i < opts->tcp_accept_count; i++) {
         if (opts->tcp_accept[i] == NULL)
             return "tcp_accept has an entry that is NULL";
+        if (!sni_network_parse(opts->tcp_accept[i], &network))
+            return "tcp_accept has an entry that is no ADDRESS or ADDRESS/BITS";
     }
     if (opts->ipc_accept == NULL && opts->ipc_accept_count > 0)
         return "ipc_accept is NULL while ipc_accept_count is not 0";
@@ -401,8 +373,6 @@ sni_opts_check(sennit_sock_type type, const sennit_sock_opts *opts, const char *
         return SENNIT_EINVAL;
     }
     problem = DIFFERS(pending, 1u << type, opts, &defaults);
-    if (problem == NULL && opts->reconnect_min_ms == -1)
-        problem = "reconnect_min_ms of -1 is not built yet";
     if (problem == NULL)
         return SENNIT_OK;
     *why = problem;

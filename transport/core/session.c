@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* States, in the order a session goes through them:
- *   connecting  (dialled)  engine == NULL, the connect operation is out
- *   handshake              engine, !ready
- *   ready                  pipe, messages flow
- *   ending                 operations are being called back
+ *   handshake  !ready
+ *   ready      pipe, messages flow
+ *   ending     operations are being called back
  * It is taken apart by sni_session_bury() only, at the end of a turn. */
 #include "core/session.h"
 
@@ -58,10 +57,6 @@ on_deadline(void *arg)
     session->timer_at = SENNIT_NEVER;
     if (session->is_ending)
         return;
-    if (session->engine == NULL) {
-        sni_session_end(session, SENNIT_ETIMEDOUT, "not connected in time");
-        return;
-    }
     err = sni_engine_tick(session->engine, sni_loop_now(session->sock->loop),
                           hearing(session));
     if (err) {
@@ -139,55 +134,26 @@ sni_session_open(sennit_sock *sock, sni_file *file, sni_dialer *dialer,
     sni_link_init(&session->dirty);
     sni_link_init(&session->again);
     sni_link_init(&session->ending);
-    session->connect = (sni_op){ .kind = SNI_OP_CONNECT, .file = file, .owner = session };
     session->recv = (sni_op){ .kind = SNI_OP_RECV, .file = file, .owner = session };
     session->send = (sni_op){ .kind = SNI_OP_SEND, .file = file, .owner = session };
-    if (dialer == NULL) {
-        /* Its pipe, and with it the queue, comes with READY; until then only the
-         * control lane is written. */
-        err = open_engine(session);
-        if (err) {
-            sni_release(&loop->allocator, session);
-            return err;
-        }
-    }
-    sni_list_push(&sock->sessions, &session->link);
-    if (dialer == NULL) {
-        tell(session, SENNIT_EVENT_ACCEPTED, SENNIT_OK, "");
-        pump_output(session);
-        pump_input(session);
-        return SENNIT_OK;
-    }
-    session->pipe = dialer->pipe;
-    dialer->session = session;
-    dialer->pipe->session = session;
-    if (sock->opts.connect_timeout_ms > 0)
-        set_deadline(session, sni_loop_now(loop) +
-                                  (sennit_time)sock->opts.connect_timeout_ms * 1000000u);
-    if (!session->is_ending && loop->io->ops->submit(loop->io, &session->connect))
-        sni_session_done(session, &session->connect);
-    return SENNIT_OK;
-}
-
-static void
-connected(sni_session *session)
-{
-    sennit_err err = session->connect.err;
-
-    if (session->is_ending)
-        return;
-    if (err) {
-        sni_session_end(session, err, "could not connect");
-        return;
-    }
-    tell(session, SENNIT_EVENT_CONNECTED, SENNIT_OK, "");
+    /* An accepted one's pipe, and with it the queue, comes with READY; until then only
+     * the control lane is written. */
+    session->pipe = dialer != NULL ? dialer->pipe : NULL;
     err = open_engine(session);
     if (err) {
-        sni_session_end(session, err, "no memory for a connection");
-        return;
+        sni_release(&loop->allocator, session);
+        return err;
     }
+    sni_list_push(&sock->sessions, &session->link);
+    if (dialer != NULL)
+        dialer->session = session;
+    if (session->pipe != NULL)
+        session->pipe->session = session;
+    tell(session, dialer != NULL ? SENNIT_EVENT_CONNECTED : SENNIT_EVENT_ACCEPTED,
+         SENNIT_OK, "");
     pump_output(session);
     pump_input(session);
+    return SENNIT_OK;
 }
 
 /* The handshake is done: the peer becomes one of the socket's. */
@@ -227,6 +193,8 @@ become_ready(sni_session *session)
         return;
     }
     session->ready = true;
+    if (session->listener != NULL)
+        sni_listener_settled(session->listener);
     session->ready_at = sni_loop_now(sock->loop);
     sock->stats.connections++;
     tell(session, SENNIT_EVENT_READY, SENNIT_OK, "");
@@ -462,9 +430,6 @@ void
 sni_session_done(sni_session *session, sni_op *op)
 {
     switch (op->kind) {
-    case SNI_OP_CONNECT:
-        connected(session);
-        break;
     case SNI_OP_RECV:
         received(session);
         if (!session->is_ending)
@@ -476,7 +441,10 @@ sni_session_done(sni_session *session, sni_op *op)
             pump_output(session);
         break;
     case SNI_OP_ACCEPT:
-        SNI_ASSERT(op->kind != SNI_OP_ACCEPT);
+    case SNI_OP_CONNECT:
+    case SNI_OP_RESOLVE:
+    case SNI_OP_HANGUP:
+        SNI_ASSERT(op->kind == SNI_OP_RECV);
         break;
     }
 }
@@ -500,7 +468,6 @@ sni_session_end(sni_session *session, sennit_err err, const char *reason)
     session->is_ending = true;
     session->err = err;
     session->reason = reason;
-    take_back(io, &session->connect);
     take_back(io, &session->recv);
     take_back(io, &session->send);
     /* Nobody is sent to a peer that is known to be gone. A message to it that is being
@@ -598,9 +565,8 @@ sni_session_bury(sni_session *session)
     sennit_loop *loop = sock->loop;
     sni_dialer *dialer = session->dialer;
     sennit_time ready_for = 0;
-    bool was_connected = session->engine != NULL;
 
-    if (session->connect.pending || session->recv.pending || session->send.pending)
+    if (session->recv.pending || session->send.pending)
         return false;
     if (!sni_session_save_input(session)) {
         /* Nothing is lost for want of memory: it stays until there is some, or until
@@ -614,7 +580,9 @@ sni_session_bury(sni_session *session)
         ready_for = now > session->ready_at ? now - session->ready_at : 1;
         sock->stats.connections--;
         tell(session, SENNIT_EVENT_DISCONNECTED, session->err, session->reason);
-    } else if (was_connected) {
+    } else {
+        if (session->listener != NULL)
+            sni_listener_settled(session->listener);
         sock->stats.handshakes_failed++;
         tell(session, SENNIT_EVENT_HANDSHAKE_FAILED, session->err, session->reason);
     }
@@ -628,8 +596,6 @@ sni_session_bury(sni_session *session)
     sni_link_remove(&session->ending);
     if (dialer != NULL) {
         dialer->session = NULL;
-        if (!was_connected && !dialer->closing)
-            tell(session, SENNIT_EVENT_CONNECT_FAILED, session->err, session->reason);
         sni_dialer_lost(dialer, ready_for);
     }
     loop->socks_changed = true;

@@ -19,13 +19,12 @@ typedef struct sni_session {
     sni_link again;
     sni_link ending;
     sni_file *file;
-    sni_engine *engine; /* NULL while connecting */
-    sni_pipe *pipe;     /* NULL until READY when accepted */
-    sni_op connect;
+    sni_engine *engine;
+    sni_pipe *pipe; /* NULL until READY when accepted */
     sni_op recv;
     sni_op send;
     sennit_bytes parts[SNI_SEND_PARTS];
-    sennit_timer timer; /* connect timeout, then the engine's deadline */
+    sennit_timer timer; /* the engine's deadline */
     sennit_time timer_at;
     sennit_timer linger_timer;
     sennit_time ready_at;
@@ -39,8 +38,8 @@ typedef struct sni_session {
     const char *reason;
 } sni_session;
 
-/* A session for a file that is connected (listener) or to be connected (dialer);
- * takes `file` on success. Errors: ENOMEM. */
+/* A session for a connected file, of a dialer or of a listener; takes `file` on success.
+ * Errors: ENOMEM. */
 sennit_err sni_session_open(sennit_sock *sock, sni_file *file, struct sni_dialer *dialer,
                             struct sni_listener *listener);
 

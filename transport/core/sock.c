@@ -246,22 +246,50 @@ set_last_endpoint(sennit_sock *sock, const char *endpoint)
     snprintf(sock->last_endpoint, sizeof sock->last_endpoint, "%s", endpoint);
 }
 
+static sennit_err
+fail(sennit_sock *sock, sennit_err err, const char *why)
+{
+    return why != NULL ? sni_loop_fail(sock->loop, err, why) : err;
+}
+
+static sennit_err
+bind_failed(sennit_sock *sock, const char *endpoint, sennit_err err, const char *why)
+{
+    sni_sock_event(sock, SENNIT_EVENT_BIND_FAILED, endpoint != NULL ? endpoint : "", 0,
+                   err, why != NULL ? why : sennit_err_text(err), 0, sni_bytes(NULL, 0));
+    return fail(sock, err, why);
+}
+
 sennit_err
 sennit_sock_bind(sennit_sock *sock, const char *endpoint)
 {
     sni_endpoint parsed;
+    const char *why = NULL;
     sennit_err err = enter(sock);
 
-    if (err == SENNIT_OK)
-        err = sni_endpoint_parse(endpoint, true, &parsed);
     if (err)
         return err;
-    if (parsed.kind == SNI_ENDPOINT_STREAM)
-        return sni_listener_open(sock, &parsed.address, endpoint);
-    err = sni_inproc_bind(sock, parsed.name);
-    if (err == SENNIT_OK)
-        set_last_endpoint(sock, endpoint);
-    return err;
+    err = sni_endpoint_parse(endpoint, true, &parsed, &why);
+    if (err == SENNIT_OK && parsed.kind == SNI_ENDPOINT_STREAM) {
+        err = sni_listener_open(sock, &parsed.host, endpoint, &why);
+    } else if (err == SENNIT_OK) {
+        err = sni_inproc_bind(sock, parsed.name);
+        if (err == SENNIT_OK)
+            set_last_endpoint(sock, endpoint);
+    }
+    return err ? bind_failed(sock, endpoint, err, why) : SENNIT_OK;
+}
+
+sennit_err
+sennit_sock_bind_fd(sennit_sock *sock, int fd)
+{
+    const char *why = NULL;
+    sennit_err err = enter(sock);
+
+    if (err)
+        return err;
+    err = sni_listener_adopt(sock, fd, &why);
+    return err ? bind_failed(sock, NULL, err, why) : SENNIT_OK;
 }
 
 static sni_dialer *
@@ -287,32 +315,34 @@ sennit_err
 sennit_sock_connect(sennit_sock *sock, const char *endpoint)
 {
     sni_endpoint parsed;
+    const char *why = NULL;
     sennit_err err = enter(sock);
 
     if (err == SENNIT_OK)
-        err = sni_endpoint_parse(endpoint, false, &parsed);
+        err = sni_endpoint_parse(endpoint, false, &parsed, &why);
     if (err)
-        return err;
+        return fail(sock, err, why);
     if (parsed.kind == SNI_ENDPOINT_INPROC) {
         if (!connects_once(sock->type) || !sni_inproc_connected(sock, parsed.name))
             err = sni_inproc_connect(sock, parsed.name);
-    } else if (strlen(endpoint) >= SNI_ENDPOINT_TEXT_MAX) {
-        err = SENNIT_ENAMETOOLONG;
     } else if (!connects_once(sock->type) || find_dialer(sock, endpoint) == NULL) {
-        err = sni_dialer_open(sock, &parsed.address, endpoint);
+        err = sni_dialer_open(sock, &parsed, endpoint, &why);
     }
     if (err == SENNIT_OK)
         set_last_endpoint(sock, endpoint);
-    return err;
+    return fail(sock, err, why);
 }
 
 sennit_err
 sennit_sock_unbind(sennit_sock *sock, const char *endpoint)
 {
     sni_endpoint parsed;
+    const char *why;
     sni_link *next;
 
-    if (sni_endpoint_parse(endpoint, true, &parsed) == SENNIT_OK &&
+    if (endpoint == NULL)
+        return SENNIT_ENOENT;
+    if (sni_endpoint_parse(endpoint, true, &parsed, &why) == SENNIT_OK &&
         parsed.kind == SNI_ENDPOINT_INPROC)
         return sni_inproc_unbind(sock, parsed.name);
     for (sni_link *link = sock->listeners.next; link != &sock->listeners;
@@ -339,9 +369,12 @@ sennit_err
 sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
 {
     sni_endpoint parsed;
+    const char *why;
     sni_dialer *dialer;
 
-    if (sni_endpoint_parse(endpoint, false, &parsed) == SENNIT_OK &&
+    if (endpoint == NULL)
+        return SENNIT_ENOENT;
+    if (sni_endpoint_parse(endpoint, false, &parsed, &why) == SENNIT_OK &&
         parsed.kind == SNI_ENDPOINT_INPROC)
         return sni_inproc_disconnect(sock, parsed.name);
     dialer = find_dialer(sock, endpoint);

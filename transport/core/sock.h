@@ -30,7 +30,7 @@ struct sennit_sock {
     sennit_sock_fn *on_ready;
     void *on_ready_arg;
     unsigned interest;
-    char last_endpoint[SNI_INPROC_NAME_MAX + 10];
+    char last_endpoint[SNI_ENDPOINT_TEXT_MAX];
 };
 
 /* Something about it changed that its callback may want to know. */

@@ -5,27 +5,51 @@
 #include <stdio.h>
 
 void
-sni_address_text(const sni_address *address, char out[SNI_ENDPOINT_TEXT_MAX])
+sni_address_peer_text(const sni_address *address, char out[SNI_PEER_TEXT_MAX])
 {
     char ip[INET6_ADDRSTRLEN] = "";
 
+    out[0] = '\0';
     switch (address->kind) {
     case SNI_ADDRESS_TCP4:
         inet_ntop(AF_INET, address->ip, ip, sizeof ip);
-        snprintf(out, SNI_ENDPOINT_TEXT_MAX, "tcp://%s:%u", ip, (unsigned)address->port);
+        snprintf(out, SNI_PEER_TEXT_MAX, "%s:%u", ip, (unsigned)address->port);
         break;
     case SNI_ADDRESS_TCP6:
         inet_ntop(AF_INET6, address->ip, ip, sizeof ip);
         if (address->scope != 0)
-            snprintf(out, SNI_ENDPOINT_TEXT_MAX, "tcp://[%s%%%u]:%u", ip,
-                     (unsigned)address->scope, (unsigned)address->port);
-        else
-            snprintf(out, SNI_ENDPOINT_TEXT_MAX, "tcp://[%s]:%u", ip,
+            snprintf(out, SNI_PEER_TEXT_MAX, "[%s%%%u]:%u", ip, (unsigned)address->scope,
                      (unsigned)address->port);
+        else
+            snprintf(out, SNI_PEER_TEXT_MAX, "[%s]:%u", ip, (unsigned)address->port);
         break;
     case SNI_ADDRESS_IPC:
-        snprintf(out, SNI_ENDPOINT_TEXT_MAX, "ipc://%s%.*s", address->abstract ? "@" : "",
-                 (int)address->path_size, address->path);
         break;
     }
+}
+
+void
+sni_address_text(const sni_address *address, char out[SNI_ENDPOINT_TEXT_MAX])
+{
+    char peer[SNI_PEER_TEXT_MAX];
+
+    sni_address_peer_text(address, peer);
+    if (address->kind == SNI_ADDRESS_IPC)
+        snprintf(out, SNI_ENDPOINT_TEXT_MAX, "ipc://%s%.*s", address->abstract ? "@" : "",
+                 (int)address->path_size, address->path);
+    else
+        snprintf(out, SNI_ENDPOINT_TEXT_MAX, "tcp://%s", peer);
+}
+
+sni_address
+sni_address_of_ip(const sennit_ip *ip, uint16_t port)
+{
+    sni_address address = {
+        .kind = ip->v6 ? SNI_ADDRESS_TCP6 : SNI_ADDRESS_TCP4,
+        .port = port,
+        .scope = ip->v6 ? ip->scope : 0,
+    };
+
+    memcpy(address.ip, ip->octets, ip->v6 ? 16 : 4);
+    return address;
 }

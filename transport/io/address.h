@@ -19,17 +19,30 @@ typedef struct sni_address {
     uint8_t ip[16];    /* TCP4: the first four, network order */
     uint16_t port;     /* 0 when listening: the system chooses */
     uint32_t scope;    /* TCP6 link-local zone, or 0 */
+    bool dual;         /* TCP6 listen on [::]: IPv4 as well, or alone where IPv6 is not */
     bool abstract;     /* IPC: Linux abstract name */
     bool wildcard;     /* IPC listen: the library chose `path` and owns its directory */
     uint8_t path_size; /* IPC: without NUL */
     char path[SNI_IPC_PATH_MAX + 1];
 } sni_address;
 
-/* Big enough for every endpoint text, NUL included. */
-#define SNI_ENDPOINT_TEXT_MAX 128u
+/* A host or interface name, without NUL (RFC 1035). */
+#define SNI_HOST_MAX 253u
+
+/* Big enough for every endpoint text, NUL included: a source, a host name and ports. */
+#define SNI_ENDPOINT_TEXT_MAX 384u
+
+/* "1.2.3.4:5", "[fe80::1%2]:5", NUL included. */
+#define SNI_PEER_TEXT_MAX 64u
 
 /* Writes `address` as an endpoint: "tcp://127.0.0.1:5555", "tcp://[::1]:5555",
  * "ipc:///tmp/x", "ipc://@name". */
 void sni_address_text(const sni_address *address, char out[SNI_ENDPOINT_TEXT_MAX]);
+
+/* The same without the transport, as a monitor tells it; "" for IPC. */
+void sni_address_peer_text(const sni_address *address, char out[SNI_PEER_TEXT_MAX]);
+
+/* The address of a resolver's answer, and a port. */
+sni_address sni_address_of_ip(const sennit_ip *ip, uint16_t port);
 
 #endif /* SENNIT_IO_ADDRESS_H */

@@ -9,24 +9,19 @@
 #include "io/io.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "io/resolver.h"
+#include "io/stream.h"
 
 #define WAIT_EVENTS 64
 
@@ -36,11 +31,11 @@ struct sni_file {
     bool writable;
     bool hung_up; /* the end of the stream or an error is behind what is unread */
     bool registered;
-    bool unlink_path; /* ipc listener: the path is ours to remove */
-    struct stat path_stat;
-    sni_address address;
-    sni_op *in;  /* parked ACCEPT or RECV */
-    sni_op *out; /* parked CONNECT or SEND */
+    sni_address address;      /* the peer's */
+    sni_listening *listening; /* of a listener */
+    sni_op *in;               /* parked ACCEPT or RECV */
+    sni_op *out;              /* parked CONNECT or SEND */
+    sni_op *watch;            /* parked HANGUP */
 };
 
 typedef struct epoll_io {
@@ -50,6 +45,7 @@ typedef struct epoll_io {
     sni_block *spare;   /* the next receive goes here */
     sni_op *done_first; /* operations to give back */
     sni_op **done_last;
+    sni_resolver *resolver; /* made for the first look-up */
     uint64_t random_state;
     pid_t pid; /* who opened it */
     bool deaf; /* another process did */
@@ -59,106 +55,6 @@ static epoll_io *
 epoll_of(sni_io *io)
 {
     return (epoll_io *)io;
-}
-
-/* ---- errors and addresses ---------------------------------------------- */
-
-static sennit_err
-err_of_errno(int error)
-{
-    switch (error) {
-    case 0:
-        return SENNIT_OK;
-    case ENOMEM:
-    case ENOBUFS:
-        return SENNIT_ENOMEM;
-    case EADDRINUSE:
-        return SENNIT_EADDRINUSE;
-    case EADDRNOTAVAIL:
-    case EAFNOSUPPORT:
-        return SENNIT_EADDRNOTAVAIL;
-    case EACCES:
-    case EPERM:
-        return SENNIT_EACCES;
-    case ENOENT:
-    case ENOTDIR:
-        return SENNIT_ENOENT;
-    case EMFILE:
-    case ENFILE:
-        return SENNIT_EMFILE;
-    case ECONNREFUSED:
-        return SENNIT_ECONNREFUSED;
-    case ECONNRESET:
-    case EPIPE:
-    case ECONNABORTED:
-        return SENNIT_ECONNRESET;
-    case ETIMEDOUT:
-        return SENNIT_ETIMEDOUT;
-    case EHOSTUNREACH:
-    case ENETUNREACH:
-        return SENNIT_EHOSTUNREACH;
-    default:
-        return SENNIT_EIO;
-    }
-}
-
-typedef struct os_address {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in in4;
-        struct sockaddr_in6 in6;
-        struct sockaddr_un un;
-    } u;
-    socklen_t size;
-} os_address;
-
-static void
-to_os(const sni_address *address, os_address *out)
-{
-    memset(out, 0, sizeof *out);
-    switch (address->kind) {
-    case SNI_ADDRESS_TCP4:
-        out->u.in4.sin_family = AF_INET;
-        out->u.in4.sin_port = htons(address->port);
-        memcpy(&out->u.in4.sin_addr, address->ip, 4);
-        out->size = sizeof out->u.in4;
-        break;
-    case SNI_ADDRESS_TCP6:
-        out->u.in6.sin6_family = AF_INET6;
-        out->u.in6.sin6_port = htons(address->port);
-        out->u.in6.sin6_scope_id = address->scope;
-        memcpy(&out->u.in6.sin6_addr, address->ip, 16);
-        out->size = sizeof out->u.in6;
-        break;
-    case SNI_ADDRESS_IPC:
-        out->u.un.sun_family = AF_UNIX;
-        /* An abstract name begins with a NUL and its size is the name's end. */
-        memcpy(out->u.un.sun_path + (address->abstract ? 1 : 0), address->path,
-               address->path_size);
-        out->size =
-            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + address->path_size + 1u);
-        break;
-    }
-}
-
-static int
-open_stream(const sni_address *address)
-{
-    int family = address->kind == SNI_ADDRESS_TCP4   ? AF_INET
-                 : address->kind == SNI_ADDRESS_TCP6 ? AF_INET6
-                                                     : AF_UNIX;
-
-    return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-}
-
-/* One place for the options of every connected stream, accepted or dialled. */
-static void
-prepare_stream(int fd, const sni_address *address)
-{
-    int on = 1;
-
-    if (address->kind != SNI_ADDRESS_IPC)
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
 /* ---- files ------------------------------------------------------------- */
@@ -185,96 +81,22 @@ file_register(epoll_io *epoll, sni_file *file)
     };
 
     if (epoll_ctl(epoll->epoll_fd, EPOLL_CTL_ADD, file->fd, &event) != 0)
-        return err_of_errno(errno);
+        return sni_err_of_errno(errno);
     file->registered = true;
     return SENNIT_OK;
 }
 
-/* Whether the socket file at `path` has nobody listening behind it. */
-static bool
-ipc_stale(const os_address *address, const char *path)
+static sennit_err
+epoll_dial(sni_io *io, const sni_address *address, const sni_address *source,
+           const sennit_sock_opts *opts, sni_file **out)
 {
-    struct stat st;
-    bool stale;
+    sennit_err err;
     int fd;
 
-    if (stat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
-        return false;
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return false;
-    stale = connect(fd, &address->u.any, address->size) != 0 && errno == ECONNREFUSED;
-    close(fd);
-    return stale;
-}
-
-static int
-bind_stream(int fd, const sni_address *address, const os_address *os)
-{
-    int on = 1;
-
-    if (address->kind != SNI_ADDRESS_IPC) {
-        if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
-            return errno;
-        if (address->kind == SNI_ADDRESS_TCP6 &&
-            setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0)
-            return errno;
-    }
-    if (bind(fd, &os->u.any, os->size) == 0)
-        return 0;
-    if (errno != EADDRINUSE || address->kind != SNI_ADDRESS_IPC || address->abstract)
-        return errno;
-    /* A killed process leaves its file behind; a live one is never robbed. */
-    if (!ipc_stale(os, address->path) || unlink(address->path) != 0)
-        return EADDRINUSE;
-    return bind(fd, &os->u.any, os->size) == 0 ? 0 : errno;
-}
-
-static void
-learn_bound(sni_file *file, sni_address *bound)
-{
-    os_address os;
-
-    *bound = file->address;
-    os.size = sizeof os.u;
-    if (file->address.kind == SNI_ADDRESS_IPC) {
-        file->unlink_path =
-            !file->address.abstract && stat(file->address.path, &file->path_stat) == 0;
-        return;
-    }
-    if (getsockname(file->fd, &os.u.any, &os.size) != 0)
-        return;
-    bound->port = ntohs(file->address.kind == SNI_ADDRESS_TCP4 ? os.u.in4.sin_port
-                                                               : os.u.in6.sin6_port);
-    file->address.port = bound->port;
-}
-
-/* `ipc://` + `*`: a directory of our own, so that nobody can take the name. */
-static sennit_err
-make_ipc_path(sni_address *address)
-{
-    const char *base = getenv("TMPDIR");
-    int size = snprintf(address->path, sizeof address->path, "%s/sennit-XXXXXX",
-                        base != NULL && base[0] == '/' ? base : "/tmp");
-
-    if (size < 0 || (size_t)size + sizeof "/socket" > sizeof address->path)
-        return SENNIT_ENAMETOOLONG;
-    if (mkdtemp(address->path) == NULL)
-        return err_of_errno(errno);
-    memcpy(address->path + size, "/socket", sizeof "/socket");
-    address->path_size = (uint8_t)((size_t)size + sizeof "/socket" - 1);
-    return SENNIT_OK;
-}
-
-static sennit_err
-epoll_dial(sni_io *io, const sni_address *address, sni_file **out)
-{
-    int fd = open_stream(address);
-    sennit_err err;
-
-    if (fd < 0)
-        return err_of_errno(errno);
-    prepare_stream(fd, address);
+    io->why = NULL;
+    err = sni_stream_dial(&fd, address, source, opts, &io->why);
+    if (err)
+        return err;
     err = file_new(epoll_of(io), fd, address, out);
     if (err)
         close(fd);
@@ -283,24 +105,6 @@ epoll_dial(sni_io *io, const sni_address *address, sni_file **out)
 
 static bool epoll_inherited(sni_io *io);
 
-/* Removes the path of an ipc listener, but only our own: somebody may have put
- * another file in its place. */
-static void
-remove_path(sni_file *file)
-{
-    struct stat st;
-    char *slash;
-
-    if (stat(file->address.path, &st) == 0 && st.st_ino == file->path_stat.st_ino &&
-        st.st_dev == file->path_stat.st_dev)
-        (void)unlink(file->address.path);
-    slash = strrchr(file->address.path, '/');
-    if (file->address.wildcard && slash != NULL) {
-        *slash = '\0';
-        (void)rmdir(file->address.path);
-    }
-}
-
 static void
 epoll_close(sni_io *io, sni_file *file)
 {
@@ -308,51 +112,101 @@ epoll_close(sni_io *io, sni_file *file)
 
     SNI_ASSERT(file->in == NULL);
     SNI_ASSERT(file->out == NULL);
-    if (file->unlink_path && !shared)
-        remove_path(file);
+    SNI_ASSERT(file->watch == NULL);
     /* Explicitly, because a forked child may keep the description open, and then
      * close alone leaves a registration that points at freed memory. But the child's
      * epoll instance is the parent's. */
     if (file->registered && !shared)
         (void)epoll_ctl(epoll_of(io)->epoll_fd, EPOLL_CTL_DEL, file->fd, NULL);
-    close(file->fd);
+    if (file->listening != NULL)
+        sni_stream_unlisten(file->listening, shared);
+    else
+        close(file->fd);
+    sni_release(io->alloc, file->listening);
     sni_release(io->alloc, file);
 }
 
+/* Takes what `listening` holds on success only. */
 static sennit_err
-epoll_listen(sni_io *io, const sni_address *wanted, const sni_listen_opts *opts,
+listener_new(epoll_io *epoll, const sni_listening *listening, sni_file **out)
+{
+    sni_file *file;
+    sennit_err err = file_new(epoll, listening->fd, &listening->address, &file);
+
+    if (err)
+        return err;
+    file->listening = sni_acquire(epoll->io.alloc, sizeof *listening);
+    err = SENNIT_ENOMEM;
+    if (file->listening == NULL)
+        goto fail_file;
+    *file->listening = *listening;
+    err = file_register(epoll, file);
+    if (err)
+        goto fail_listening;
+    *out = file;
+    return SENNIT_OK;
+
+fail_listening:
+    sni_release(epoll->io.alloc, file->listening);
+fail_file:
+    sni_release(epoll->io.alloc, file);
+    return err;
+}
+
+static sennit_err
+epoll_listen(sni_io *io, const sni_address *address, const sennit_sock_opts *opts,
              sni_file **out, sni_address *bound)
 {
-    sni_address address = *wanted;
-    os_address os;
-    sni_file *file;
-    sennit_err err = SENNIT_OK;
-    int error;
-    int fd;
+    sni_listening listening;
+    sennit_err err;
 
-    fd = open_stream(&address);
-    if (fd < 0)
-        return err_of_errno(errno);
-    if (address.wildcard)
-        err = make_ipc_path(&address);
-    if (err == SENNIT_OK)
-        err = file_new(epoll_of(io), fd, &address, &file);
-    if (err) {
-        close(fd);
-        return err;
-    }
-    to_os(&address, &os);
-    error = bind_stream(fd, &address, &os);
-    if (error == 0) {
-        learn_bound(file, bound);
-        error = listen(fd, opts->backlog) == 0 ? 0 : errno;
-    }
-    err = error == 0 ? file_register(epoll_of(io), file) : err_of_errno(error);
+    io->why = NULL;
+    err = sni_stream_listen(&listening, address, opts, &io->why);
     if (err)
-        epoll_close(io, file); /* takes the path away, if it is there */
+        return err;
+    err = listener_new(epoll_of(io), &listening, out);
+    if (err)
+        sni_stream_unlisten(&listening, false);
     else
-        *out = file;
+        *bound = listening.address;
     return err;
+}
+
+static sennit_err
+epoll_adopt(sni_io *io, int fd, sni_file **out, sni_address *bound)
+{
+    sni_listening listening;
+    sennit_err err;
+
+    io->why = NULL;
+    err = sni_stream_adopt(&listening, fd, &io->why);
+    if (err == SENNIT_OK)
+        err = listener_new(epoll_of(io), &listening, out);
+    if (err == SENNIT_OK)
+        *bound = listening.address;
+    return err;
+}
+
+static void
+epoll_peer_name(sni_io *io, const sni_file *file, sni_peer_name *out)
+{
+    (void)io;
+    sni_stream_peer_name(file->fd, &file->address, out);
+}
+
+static sennit_err
+epoll_interface_address(sni_io *io, const char *name, bool ipv4, bool ipv6,
+                        sni_address *out)
+{
+    (void)io;
+    return sni_interface_address(name, ipv4, ipv6, out);
+}
+
+static sennit_err
+epoll_interface_scope(sni_io *io, const char *name, uint32_t *out)
+{
+    (void)io;
+    return sni_interface_scope(name, out);
 }
 
 /* ---- operations -------------------------------------------------------- */
@@ -364,40 +218,26 @@ done(sni_op *op, sennit_err err)
     return true;
 }
 
-/* What accept(2) may report of a connection that is gone already, and what must
- * not end the accepting (accept(2), "Error handling"). */
-static bool
-accept_error_is_of_the_connection(int error)
-{
-    return error == ECONNABORTED || error == EINTR || error == EPROTO ||
-           error == ENETDOWN || error == ENOPROTOOPT || error == EHOSTDOWN ||
-           error == ENONET || error == EHOSTUNREACH || error == EOPNOTSUPP ||
-           error == ENETUNREACH;
-}
-
 static bool
 try_accept(epoll_io *epoll, sni_op *op)
 {
     sni_file *file = op->file;
+    sni_address peer;
     sennit_err err;
     int fd;
 
-    do {
-        fd = accept4(file->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    } while (fd < 0 && accept_error_is_of_the_connection(errno));
-    if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    err = sni_stream_accept(&fd, file->fd, op->opts, &peer, &op->why);
+    if (err == SENNIT_EAGAIN) {
         file->readable = false;
         return false;
     }
-    if (fd < 0)
-        return done(op, err_of_errno(errno));
-    prepare_stream(fd, &file->address);
-    err = file_new(epoll, fd, &file->address, &op->accepted);
+    if (err)
+        return done(op, err);
+    err = file_new(epoll, fd, &peer, &op->accepted);
     if (err) {
         close(fd);
         return done(op, err);
     }
-    op->accepted->address.wildcard = false;
     err = file_register(epoll, op->accepted);
     if (err) {
         epoll_close(&epoll->io, op->accepted);
@@ -413,31 +253,24 @@ static bool
 try_connect(epoll_io *epoll, sni_op *op)
 {
     sni_file *file = op->file;
-    os_address os;
     int error = 0;
     socklen_t size = sizeof error;
 
     if (!file->registered) {
-        sennit_err err;
+        bool under_way;
+        sennit_err err = sni_stream_connect(file->fd, &file->address, &under_way);
 
-        to_os(&file->address, &os);
-        if (connect(file->fd, &os.u.any, os.size) == 0) {
-            err = file_register(epoll, file);
-            file->writable = true;
+        if (err)
             return done(op, err);
-        }
-        /* A unix socket whose backlog is full says EAGAIN: nothing will wake us,
-         * so it counts as refused and the dialer's delay applies. */
-        if (errno != EINPROGRESS)
-            return done(op, errno == EAGAIN ? SENNIT_ECONNREFUSED : err_of_errno(errno));
         err = file_register(epoll, file);
-        return err ? done(op, err) : false;
+        file->writable = !under_way;
+        return err == SENNIT_OK && under_way ? false : done(op, err);
     }
     if (!file->writable)
         return false;
     if (getsockopt(file->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
         error = errno;
-    return done(op, err_of_errno(error));
+    return done(op, sni_err_of_errno(error));
 }
 
 /* The receive block: reused as long as nobody kept what is in it. */
@@ -475,7 +308,7 @@ try_recv(epoll_io *epoll, sni_op *op)
         return false;
     }
     if (n < 0)
-        return done(op, err_of_errno(errno));
+        return done(op, sni_err_of_errno(errno));
     if (op->home == NULL) {
         op->home = sni_block_ref(epoll->spare);
         op->into = into;
@@ -515,11 +348,12 @@ try_send(sni_op *op)
         return false;
     }
     if (n < 0)
-        return done(op, err_of_errno(errno));
+        return done(op, sni_err_of_errno(errno));
     op->size = (size_t)n;
     return done(op, SENNIT_OK);
 }
 
+/* True: done. RESOLVE is the resolver's. */
 static bool
 try_op(epoll_io *epoll, sni_op *op)
 {
@@ -532,15 +366,43 @@ try_op(epoll_io *epoll, sni_op *op)
         return try_recv(epoll, op);
     case SNI_OP_SEND:
         return try_send(op);
+    case SNI_OP_HANGUP:
+        return op->file->hung_up && done(op, SENNIT_OK);
+    case SNI_OP_RESOLVE:
+        break;
     }
     return done(op, SENNIT_EINVAL);
 }
 
 static sni_op **
-park_of(sni_op *op)
+park_of(const sni_op *op)
 {
-    return op->kind == SNI_OP_ACCEPT || op->kind == SNI_OP_RECV ? &op->file->in
-                                                                : &op->file->out;
+    switch (op->kind) {
+    case SNI_OP_ACCEPT:
+    case SNI_OP_RECV:
+        return &op->file->in;
+    case SNI_OP_CONNECT:
+    case SNI_OP_SEND:
+        return &op->file->out;
+    case SNI_OP_HANGUP:
+        return &op->file->watch;
+    case SNI_OP_RESOLVE:
+        break;
+    }
+    return NULL;
+}
+
+static bool
+submit_lookup(epoll_io *epoll, sni_op *op)
+{
+    sennit_err err = SENNIT_OK;
+
+    if (epoll->resolver == NULL)
+        err = sni_resolver_new(&epoll->resolver, &epoll->io.resolver, epoll->wake_fd);
+    if (err == SENNIT_OK)
+        err = sni_resolver_submit(epoll->resolver, op);
+    op->pending = err == SENNIT_OK;
+    return err != SENNIT_OK && done(op, err);
 }
 
 static bool
@@ -549,10 +411,13 @@ epoll_submit(sni_io *io, sni_op *op)
     sni_op **park = park_of(op);
 
     SNI_ASSERT(!op->pending);
-    SNI_ASSERT(*park == NULL);
     op->err = SENNIT_OK;
+    op->why = NULL;
     op->size = 0;
     op->accepted = NULL;
+    if (park == NULL)
+        return submit_lookup(epoll_of(io), op);
+    SNI_ASSERT(*park == NULL);
     if (try_op(epoll_of(io), op))
         return true;
     op->pending = true;
@@ -568,17 +433,27 @@ give_back(epoll_io *epoll, sni_op *op)
     epoll->done_last = &op->next_;
 }
 
+/* False: it is done and on its way back. */
+static bool
+take_off(epoll_io *epoll, sni_op *op)
+{
+    sni_op **park = park_of(op);
+
+    if (!op->pending)
+        return false;
+    if (park == NULL)
+        return sni_resolver_forget(epoll->resolver, op);
+    if (*park != op)
+        return false;
+    *park = NULL;
+    return true;
+}
+
 static void
 epoll_cancel(sni_io *io, sni_op *op)
 {
-    sni_op **park;
-
-    if (!op->pending)
+    if (!take_off(epoll_of(io), op))
         return;
-    park = park_of(op);
-    if (*park != op)
-        return; /* it is on its way back already */
-    *park = NULL;
     op->err = SENNIT_ECLOSED;
     give_back(epoll_of(io), op);
 }
@@ -586,12 +461,8 @@ epoll_cancel(sni_io *io, sni_op *op)
 static bool
 epoll_retract(sni_io *io, sni_op *op)
 {
-    sni_op **park = park_of(op);
-
-    (void)io;
-    if (!op->pending || *park != op)
+    if (!take_off(epoll_of(io), op))
         return false;
-    *park = NULL;
     op->pending = false;
     return true;
 }
@@ -650,15 +521,25 @@ epoll_now_coarse(sni_io *io)
     return read_clock(CLOCK_MONOTONIC_COARSE);
 }
 
+/* By another thread, or by the resolver's. */
+static void
+woken(epoll_io *epoll)
+{
+    uint64_t count;
+    sni_op *op;
+
+    (void)!read(epoll->wake_fd, &count, sizeof count);
+    while (epoll->resolver != NULL && (op = sni_resolver_next(epoll->resolver)) != NULL)
+        give_back(epoll, op);
+}
+
 static void
 on_edge(epoll_io *epoll, const struct epoll_event *event)
 {
     sni_file *file = event->data.ptr;
 
     if (file == NULL) {
-        uint64_t count;
-
-        (void)!read(epoll->wake_fd, &count, sizeof count);
+        woken(epoll);
         return;
     }
     if (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
@@ -669,6 +550,7 @@ on_edge(epoll_io *epoll, const struct epoll_event *event)
         file->writable = true;
     retry(epoll, &file->in);
     retry(epoll, &file->out);
+    retry(epoll, &file->watch);
 }
 
 static int
@@ -754,6 +636,7 @@ epoll_fini(sni_io *io)
 {
     epoll_io *epoll = epoll_of(io);
 
+    sni_resolver_free(epoll->resolver);
     sni_block_unref(epoll->spare);
     close(epoll->wake_fd);
     close(epoll->epoll_fd);
@@ -763,7 +646,11 @@ epoll_fini(sni_io *io)
 static const sni_io_ops epoll_ops = {
     .name = "epoll",
     .listen = epoll_listen,
+    .adopt = epoll_adopt,
     .dial = epoll_dial,
+    .peer_name = epoll_peer_name,
+    .interface_address = epoll_interface_address,
+    .interface_scope = epoll_interface_scope,
     .close = epoll_close,
     .submit = epoll_submit,
     .cancel = epoll_cancel,
@@ -788,18 +675,18 @@ sni_io_epoll_open(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_bl
 
     if (epoll == NULL)
         return SENNIT_ENOMEM;
-    epoll->io = (sni_io){ &epoll_ops, alloc, recv_blocks };
+    epoll->io = (sni_io){ .ops = &epoll_ops, .alloc = alloc, .recv_blocks = recv_blocks };
     epoll->done_last = &epoll->done_first;
     epoll->pid = getpid();
     epoll->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll->epoll_fd < 0) {
-        err = err_of_errno(errno);
+        err = sni_err_of_errno(errno);
         goto fail_epoll;
     }
     epoll->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (epoll->wake_fd < 0 ||
         epoll_ctl(epoll->epoll_fd, EPOLL_CTL_ADD, epoll->wake_fd, &event) != 0) {
-        err = err_of_errno(errno);
+        err = sni_err_of_errno(errno);
         goto fail_wake;
     }
     if (getrandom(&epoll->random_state, sizeof epoll->random_state, GRND_NONBLOCK) < 0)

@@ -23,13 +23,34 @@ typedef enum sni_op_kind {
     SNI_OP_ACCEPT,
     SNI_OP_CONNECT,
     SNI_OP_RECV,
-    SNI_OP_SEND
+    SNI_OP_SEND,
+    SNI_OP_HANGUP, /* beside a RECV and a SEND: the peer has sent its last octet, or the
+                      connection was reset. Reads nothing, so it tells a receiver that
+                      has stopped for back-pressure; what is unread can still be read */
+    SNI_OP_RESOLVE /* looks a host up, on another thread; has no file */
 } sni_op_kind;
+
+/* One look-up, the owner's; it stays until the operation is back. */
+typedef struct sni_lookup {
+    char host[SNI_HOST_MAX + 1];
+    bool ipv6; /* IPv6 addresses are wanted as well */
+    sennit_ip found[SENNIT_RESOLVED_MAX];
+    size_t found_count; /* at least 1 when it succeeded */
+    sennit_time at_;    /* backend's */
+} sni_lookup;
+
+/* Who is at the other end. */
+typedef struct sni_peer_name {
+    sni_address address;          /* numeric; IPC: nothing but the kind */
+    char text[SNI_PEER_TEXT_MAX]; /* of it; "" for IPC */
+    int64_t uid, gid, pid;        /* IPC: who connected, or listens; -1: not known */
+} sni_peer_name;
 
 struct sni_op {
     sni_op_kind kind;
     sni_file *file;
-    void *owner; /* the submitter's, untouched here */
+    void *owner;         /* the submitter's, untouched here; and ... */
+    unsigned owner_kind; /* ... what that is, for who takes completions apart */
 
     /* SEND: what to write; parts and bytes stay until the operation is back. */
     const sennit_bytes *parts;
@@ -41,10 +62,17 @@ struct sni_op {
     size_t room;
     sni_block *home;
 
+    /* ACCEPT: what to set on the new connection; NULL: nothing that was asked for. */
+    const sennit_sock_opts *opts;
+
+    sni_lookup *lookup; /* RESOLVE: what to look up, and what was found */
+
     /* Results. RECV: `size` bytes at `into` in `home` (0: end of stream), valid
      * until the next reap() unless the block is referenced. SEND: bytes written,
-     * at least 1. ACCEPT: a new file. */
+     * at least 1. ACCEPT: a new file. RESOLVE: in `lookup`. ACCEPT, RESOLVE: `why` is
+     * what failed, or NULL. */
     sennit_err err;
+    const char *why;
     size_t size;
     sni_file *accepted;
 
@@ -52,20 +80,36 @@ struct sni_op {
     sni_op *next_; /* backend's */
 };
 
-typedef struct sni_listen_opts {
-    int backlog;
-} sni_listen_opts;
-
 typedef struct sni_io_ops {
     const char *name;
 
-    /* Listens on `address`; `*bound` gets the port or path in use.
-     * Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, ENOENT, EMFILE, ENOMEM, EIO. */
+    /* Listens on `address`; `*bound` gets the port or path in use. Of `opts` count those
+     * of the kernel, backlog and ipc_mode.
+     * Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, ENOENT, ENODEV and EINVAL (an option),
+     *         EMFILE, ENOMEM, EIO; io->why says what failed, if it was not the address.
+     */
     sennit_err (*listen)(sni_io *io, const sni_address *address,
-                         const sni_listen_opts *opts, sni_file **out, sni_address *bound);
+                         const sennit_sock_opts *opts, sni_file **out,
+                         sni_address *bound);
 
-    /* A file that a CONNECT operation will connect to `address`. Same errors. */
-    sennit_err (*dial)(sni_io *io, const sni_address *address, sni_file **out);
+    /* Takes over a descriptor that listens already; `fd` is the backend's on success. A
+     * path is never removed. Errors: EINVAL (io->why), ENOMEM. */
+    sennit_err (*adopt)(sni_io *io, int fd, sni_file **out, sni_address *bound);
+
+    /* A file that a CONNECT operation will connect to `address`, from `source` unless
+     * that is NULL. `opts` may be NULL. Errors as listen. */
+    sennit_err (*dial)(sni_io *io, const sni_address *address, const sni_address *source,
+                       const sennit_sock_opts *opts, sni_file **out);
+
+    /* Who is at the other end of a connected file. */
+    void (*peer_name)(sni_io *io, const sni_file *file, sni_peer_name *out);
+
+    /* The first address of a network interface; an IPv4 one, if it has any. And the
+     * number of an interface. They ask the kernel, nobody else.
+     * Errors: ENODEV (no such interface, or no such address on it), ENOMEM, EMFILE. */
+    sennit_err (*interface_address)(sni_io *io, const char *name, bool ipv4, bool ipv6,
+                                    sni_address *out);
+    sennit_err (*interface_scope)(sni_io *io, const char *name, uint32_t *out);
 
     /* Closes a file on which no operation is pending. */
     void (*close)(sni_io *io, sni_file *file);
@@ -118,6 +162,10 @@ struct sni_io {
     const sni_io_ops *ops;
     const sennit_allocator *alloc;
     sni_pool *recv_blocks; /* of SNI_RECV_BYTES; borrowed from the loop */
+
+    sennit_resolver resolver; /* set by the loop; resolve == NULL: the system's */
+    const char *why;          /* the last listen, adopt or dial that failed: what did, or
+                                 NULL */
 };
 
 /* Errors: ENOMEM, EMFILE. */

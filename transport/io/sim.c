@@ -61,6 +61,7 @@ typedef struct sim_io {
     unsigned files_count;
     sni_op *done_first; /* to be given back */
     sni_op **done_last;
+    sni_op *lookups; /* RESOLVE operations under way */
     atomic_bool woken;
     bool killed;
 } sim_io;
@@ -73,6 +74,7 @@ struct sni_file {
     sim_end *end;           /* of a connected one */
     sim_park in;            /* ACCEPT or RECV */
     sim_park out;           /* CONNECT or SEND */
+    sim_park watch;         /* HANGUP */
 };
 
 struct sni_sim {
@@ -87,6 +89,7 @@ struct sni_sim {
     uint32_t connections_made;
     sennit_time held_until; /* nothing arrives before */
     sni_sim_tap tap;
+    sennit_resolver names;
     uint16_t next_port;
     unsigned next_path;
     sni_sim_others others;
@@ -186,6 +189,12 @@ void
 sni_sim_set_tap(sni_sim *sim, const sni_sim_tap *tap)
 {
     sim->tap = *tap;
+}
+
+void
+sni_sim_set_names(sni_sim *sim, const sennit_resolver *names)
+{
+    sim->names = *names;
 }
 
 sennit_time
@@ -373,16 +382,21 @@ static sim_listener *
 find_answering(const sni_sim *sim, const sni_address *address)
 {
     char name[SNI_ENDPOINT_TEXT_MAX];
-    sni_address any = *address;
+    sni_address any = { .kind = address->kind, .port = address->port };
     sim_listener *listener;
 
     sni_address_text(address, name);
     listener = find_listener(sim, name);
     if (listener != NULL || address->kind == SNI_ADDRESS_IPC)
         return listener;
-    memset(any.ip, 0, sizeof any.ip);
     sni_address_text(&any, name);
-    return find_listener(sim, name);
+    listener = find_listener(sim, name);
+    if (listener != NULL || address->kind == SNI_ADDRESS_TCP6)
+        return listener;
+    any.kind = SNI_ADDRESS_TCP6;
+    sni_address_text(&any, name);
+    listener = find_listener(sim, name);
+    return listener != NULL && listener->address.dual ? listener : NULL;
 }
 
 /* ---- files ------------------------------------------------------------- */
@@ -436,7 +450,7 @@ choose_name(sni_sim *sim, sni_address *address)
 }
 
 static sennit_err
-sim_listen(sni_io *io, const sni_address *address, const sni_listen_opts *opts,
+sim_listen(sni_io *io, const sni_address *address, const sennit_sock_opts *opts,
            sni_file **out, sni_address *bound)
 {
     sni_sim *sim = sim_of(io)->sim;
@@ -466,9 +480,24 @@ sim_listen(sni_io *io, const sni_address *address, const sni_listen_opts *opts,
     return SENNIT_OK;
 }
 
+/* No descriptor comes from outside. */
 static sennit_err
-sim_dial(sni_io *io, const sni_address *address, sni_file **out)
+sim_adopt(sni_io *io, int fd, sni_file **out, sni_address *bound)
 {
+    (void)fd;
+    (void)out;
+    (void)bound;
+    io->why = "the simulator has no descriptors";
+    return SENNIT_EINVAL;
+}
+
+/* There is no kernel that would have options. */
+static sennit_err
+sim_dial(sni_io *io, const sni_address *address, const sni_address *source,
+         const sennit_sock_opts *opts, sni_file **out)
+{
+    (void)source;
+    (void)opts;
     if (strikes(sim_of(io)->sim, SNI_SIM_DIAL_EMFILE))
         return SENNIT_EMFILE;
     return file_new(sim_of(io), address, out);
@@ -517,6 +546,7 @@ sim_close(sni_io *io, sni_file *file)
 
     SNI_ASSERT(file->in.op == NULL);
     SNI_ASSERT(file->out.op == NULL);
+    SNI_ASSERT(file->watch.op == NULL);
     if (file->listener != NULL) {
         listener_part(sim, file->listener);
         world_release(file->listener);
@@ -715,6 +745,14 @@ try_send(sim_io *sio, sni_op *op)
 }
 
 static bool
+try_hangup(const sni_sim *sim, sni_op *op)
+{
+    const sim_end *end = op->file->end;
+
+    return (end->eof_at <= sim->now || end->reset_at <= sim->now) && done(op, SENNIT_OK);
+}
+
+static bool
 try_op(sim_io *sio, sni_op *op)
 {
     switch (op->kind) {
@@ -726,6 +764,10 @@ try_op(sim_io *sio, sni_op *op)
         return try_recv(sio, op);
     case SNI_OP_SEND:
         return try_send(sio, op);
+    case SNI_OP_HANGUP:
+        return try_hangup(sio->sim, op);
+    case SNI_OP_RESOLVE:
+        break;
     }
     return done(op, SENNIT_EINVAL);
 }
@@ -733,8 +775,62 @@ try_op(sim_io *sio, sni_op *op)
 static sim_park *
 park_of(const sni_op *op)
 {
-    return op->kind == SNI_OP_ACCEPT || op->kind == SNI_OP_RECV ? &op->file->in
-                                                                : &op->file->out;
+    switch (op->kind) {
+    case SNI_OP_ACCEPT:
+    case SNI_OP_RECV:
+        return &op->file->in;
+    case SNI_OP_CONNECT:
+    case SNI_OP_SEND:
+        return &op->file->out;
+    case SNI_OP_HANGUP:
+        return &op->file->watch;
+    case SNI_OP_RESOLVE:
+        break;
+    }
+    return NULL;
+}
+
+/* The world's names, asked when the answer arrives. */
+static void
+resolve(const sni_sim *sim, sni_op *op)
+{
+    sni_lookup *lookup = op->lookup;
+
+    lookup->found_count = 0;
+    op->err = SENNIT_ENODEV;
+    if (sim->names.resolve != NULL)
+        op->err = sim->names.resolve(sim->names.arg, lookup->host, lookup->ipv6,
+                                     lookup->found, &lookup->found_count);
+    if (op->err == SENNIT_OK && lookup->found_count == 0)
+        op->err = SENNIT_ENODEV;
+    if (op->err)
+        op->why = "the host was not found";
+}
+
+static bool
+submit_lookup(sim_io *sio, sni_op *op)
+{
+    op->lookup->at_ = sio->sim->now + latency(sio->sim);
+    if (op->lookup->at_ < sio->sim->held_until)
+        op->lookup->at_ = sio->sim->held_until;
+    op->next_ = sio->lookups;
+    sio->lookups = op;
+    op->pending = true;
+    return false;
+}
+
+/* False: it is not under way. */
+static bool
+take_lookup(sim_io *sio, sni_op *op)
+{
+    sni_op **at = &sio->lookups;
+
+    while (*at != NULL && *at != op)
+        at = &(*at)->next_;
+    if (*at == NULL)
+        return false;
+    *at = op->next_;
+    return true;
 }
 
 static bool
@@ -742,15 +838,19 @@ sim_submit(sni_io *io, sni_op *op)
 {
     sim_io *sio = sim_of(io);
     sim_park *park = park_of(op);
-    bool late = op->kind == SNI_OP_CONNECT || strikes(sio->sim, SNI_SIM_LATE);
+    bool late =
+        op->kind == SNI_OP_CONNECT || (park != NULL && strikes(sio->sim, SNI_SIM_LATE));
 
     SNI_ASSERT(!op->pending);
-    SNI_ASSERT(park->op == NULL);
-    SNI_ASSERT(op->file->owner == sio);
     op->err = SENNIT_OK;
+    op->why = NULL;
     op->size = 0;
     op->accepted = NULL;
     sio->sim->activity++;
+    if (park == NULL)
+        return submit_lookup(sio, op);
+    SNI_ASSERT(park->op == NULL);
+    SNI_ASSERT(op->file->owner == sio);
     if (!late && try_op(sio, op))
         return true;
     op->pending = true;
@@ -774,8 +874,15 @@ sim_cancel(sni_io *io, sni_op *op)
 {
     sim_park *park = park_of(op);
 
-    if (!op->pending || park->op != op)
-        return; /* not out, or on its way back already */
+    if (!op->pending)
+        return;
+    if (park == NULL && take_lookup(sim_of(io), op)) {
+        op->err = SENNIT_ECLOSED;
+        give_back(sim_of(io), op);
+        return;
+    }
+    if (park == NULL || park->op != op)
+        return; /* on its way back already */
     park->op = NULL;
     if (!strikes(sim_of(io)->sim, SNI_SIM_DONE_ANYWAY) || !try_op(sim_of(io), op))
         op->err = SENNIT_ECLOSED;
@@ -796,6 +903,23 @@ retry(sim_io *sio, sim_park *park)
 }
 
 static void
+answer_lookups(sim_io *sio)
+{
+    sni_op *op = sio->lookups;
+
+    while (op != NULL) {
+        sni_op *next = op->next_;
+
+        if (op->lookup->at_ <= sio->sim->now) {
+            (void)take_lookup(sio, op);
+            resolve(sio->sim, op);
+            give_back(sio, op);
+        }
+        op = next;
+    }
+}
+
+static void
 retry_all(sim_io *sio)
 {
     for (sni_link *link = sio->files.next; link != &sio->files; link = link->next) {
@@ -803,7 +927,9 @@ retry_all(sim_io *sio)
 
         retry(sio, &file->in);
         retry(sio, &file->out);
+        retry(sio, &file->watch);
     }
+    answer_lookups(sio);
 }
 
 static void
@@ -824,12 +950,15 @@ next_of_file(const sni_file *file, sennit_time now, sennit_time *next)
         earlier(next, file->in.not_before, now);
     if (file->out.op != NULL)
         earlier(next, file->out.not_before, now);
-    if (end == NULL || (file->in.op == NULL && file->out.op == NULL))
+    if (file->watch.op != NULL)
+        earlier(next, file->watch.not_before, now);
+    if (end == NULL ||
+        (file->in.op == NULL && file->out.op == NULL && file->watch.op == NULL))
         return;
     earlier(next, end->reset_at, now);
     if (file->in.op != NULL && end->first != NULL)
         earlier(next, end->first->at, now);
-    if (file->in.op != NULL && end->first == NULL)
+    if (file->watch.op != NULL || (file->in.op != NULL && end->first == NULL))
         earlier(next, end->eof_at, now);
 }
 
@@ -841,6 +970,8 @@ sni_sim_next(const sni_sim *sim)
     for (sni_link *l = sim->ios.next; l != &sim->ios; l = l->next) {
         const sim_io *sio = SNI_OWNER_OF(l, sim_io, link);
 
+        for (const sni_op *op = sio->lookups; op != NULL; op = op->next_)
+            earlier(&next, op->lookup->at_, sim->now);
         for (sni_link *f = sio->files.next; f != &sio->files; f = f->next)
             next_of_file(SNI_OWNER_OF(f, sni_file, link), sim->now, &next);
     }
@@ -980,10 +1111,53 @@ sim_inherited(sni_io *io)
     return sim_of(io)->killed;
 }
 
+/* Everybody has the same credentials, and one interface. */
+static void
+sim_peer_name(sni_io *io, const sni_file *file, sni_peer_name *out)
+{
+    (void)io;
+    *out = (sni_peer_name){ .address = file->address, .uid = -1, .gid = -1, .pid = -1 };
+    sni_address_peer_text(&file->address, out->text);
+    if (file->address.kind != SNI_ADDRESS_IPC)
+        return;
+    out->address = (sni_address){ .kind = SNI_ADDRESS_IPC };
+    out->uid = out->gid = 0;
+    out->pid = 1;
+}
+
+static sennit_err
+sim_interface_address(sni_io *io, const char *name, bool ipv4, bool ipv6,
+                      sni_address *out)
+{
+    (void)io;
+    if (strcmp(name, "lo") != 0 || (!ipv4 && !ipv6))
+        return SENNIT_ENODEV;
+    *out = (sni_address){ .kind = ipv4 ? SNI_ADDRESS_TCP4 : SNI_ADDRESS_TCP6 };
+    if (ipv4)
+        memcpy(out->ip, (const uint8_t[]){ 127, 0, 0, 1 }, 4);
+    else
+        out->ip[15] = 1;
+    return SENNIT_OK;
+}
+
+static sennit_err
+sim_interface_scope(sni_io *io, const char *name, uint32_t *out)
+{
+    (void)io;
+    if (strcmp(name, "lo") != 0)
+        return SENNIT_ENODEV;
+    *out = 1;
+    return SENNIT_OK;
+}
+
 static const sni_io_ops sim_ops = {
     .name = "sim",
     .listen = sim_listen,
+    .adopt = sim_adopt,
     .dial = sim_dial,
+    .peer_name = sim_peer_name,
+    .interface_address = sim_interface_address,
+    .interface_scope = sim_interface_scope,
     .close = sim_close,
     .submit = sim_submit,
     .cancel = sim_cancel,
@@ -1007,7 +1181,7 @@ sni_io_sim_open(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_bloc
 
     if (sio == NULL)
         return SENNIT_ENOMEM;
-    sio->io = (sni_io){ &sim_ops, alloc, recv_blocks };
+    sio->io = (sni_io){ .ops = &sim_ops, .alloc = alloc, .recv_blocks = recv_blocks };
     sio->sim = sim;
     sio->done_last = &sio->done_first;
     atomic_init(&sio->woken, false);

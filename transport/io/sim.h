@@ -71,6 +71,10 @@ typedef struct sni_sim_others {
 } sni_sim_others;
 void sni_sim_set_others(sni_sim *sim, const sni_sim_others *others);
 
+/* Answers look-ups, on the thread of whoever runs the world; without it no host is
+ * known. `names` is copied. */
+void sni_sim_set_names(sni_sim *sim, const sennit_resolver *names);
+
 sennit_time sni_sim_now(const sni_sim *sim);
 
 /* Lets time pass without anybody moving. */

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+
+#include "io/ipc_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "io/stream.h"
+
+/* Whoever else holds the lock does so for some system calls only. Beyond this it is
+ * held by something that is not us, and bind does not wait for that. */
+#define LOCK_TRIES_MAX 1000
+
+/* ---- the lock ---------------------------------------------------------- */
+
+static int
+open_directory(const char *path)
+{
+    char directory[SNI_IPC_PATH_MAX + 1];
+    const char *slash = strrchr(path, '/');
+    size_t size = slash == NULL ? 0 : (size_t)(slash - path);
+
+    if (slash == NULL)
+        return open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (size == 0)
+        return open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    memcpy(directory, path, size);
+    directory[size] = '\0';
+    return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The locked directory, or -1; closing it unlocks. */
+static int
+lock_directory(const char *path)
+{
+    int fd = open_directory(path);
+
+    if (fd < 0)
+        return -1;
+    for (int i = 0; i < LOCK_TRIES_MAX; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return fd;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            break;
+        sched_yield();
+    }
+    close(fd);
+    return -1;
+}
+
+static void
+unlock_directory(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+/* ---- taking ------------------------------------------------------------ */
+
+/* Whether the socket file at `path` has nobody behind it. A datagram socket asks: a
+ * stream socket that is alive refuses it for its type, and hears nothing of it. */
+static bool
+is_stale(const char *path, const struct sockaddr *address, socklen_t size)
+{
+    struct stat st;
+    bool stale;
+    int fd;
+
+    if (lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
+        return false;
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    stale = connect(fd, address, size) != 0 && errno == ECONNREFUSED;
+    close(fd);
+    return stale;
+}
+
+static sennit_err
+take(int fd, const char *path, const struct sockaddr *address, socklen_t size,
+     bool locked, const char **why)
+{
+    if (bind(fd, address, size) == 0)
+        return SENNIT_OK;
+    if (errno != EADDRINUSE)
+        return sni_err_of_errno(errno);
+    if (!is_stale(path, address, size)) {
+        *why = "somebody listens on this path, or it is no socket";
+        return SENNIT_EADDRINUSE;
+    }
+    if (!locked) {
+        *why = "a stale socket is there, and its directory could not be locked";
+        return SENNIT_EADDRINUSE;
+    }
+    if (unlink(path) != 0)
+        return sni_err_of_errno(errno);
+    return bind(fd, address, size) == 0 ? SENNIT_OK : sni_err_of_errno(errno);
+}
+
+sennit_err
+sni_ipc_path_listen(int fd, const char *path, const struct sockaddr *address,
+                    socklen_t size, int mode, int backlog, struct stat *st,
+                    const char **why)
+{
+    int directory = lock_directory(path);
+    sennit_err err = take(fd, path, address, size, directory >= 0, why);
+
+    if (err == SENNIT_OK) {
+        /* Nobody can connect before it listens, so nobody slips in before the chmod. */
+        if (mode >= 0 && chmod(path, (mode_t)mode) != 0) {
+            *why = "ipc_mode was refused by the system";
+            err = sni_err_of_errno(errno);
+        } else if (lstat(path, st) != 0 || listen(fd, backlog) != 0) {
+            err = sni_err_of_errno(errno);
+        }
+        if (err)
+            (void)unlink(path);
+    }
+    unlock_directory(directory);
+    return err;
+}
+
+void
+sni_ipc_path_remove(const char *path, dev_t dev, ino_t ino)
+{
+    int directory = lock_directory(path);
+    struct stat st;
+
+    if (lstat(path, &st) == 0 && st.st_dev == dev && st.st_ino == ino)
+        (void)unlink(path);
+    unlock_directory(directory);
+}
+
+/* ---- wildcards --------------------------------------------------------- */
+
+sennit_err
+sni_ipc_path_make(char path[SNI_IPC_PATH_MAX + 1], uint8_t *size, int mode)
+{
+    const char *base = getenv("TMPDIR");
+    int length = snprintf(path, SNI_IPC_PATH_MAX + 1, "%s/sennit-XXXXXX",
+                          base != NULL && base[0] == '/' ? base : "/tmp");
+    mode_t enter = 0700;
+
+    if (length < 0 || (size_t)length + sizeof "/socket" > SNI_IPC_PATH_MAX + 1)
+        return SENNIT_ENAMETOOLONG;
+    if (mkdtemp(path) == NULL)
+        return sni_err_of_errno(errno);
+    if (mode >= 0)
+        enter |= (mode & 0020 ? 0010u : 0) | (mode & 0002 ? 0001u : 0);
+    if (enter != 0700 && chmod(path, enter) != 0) {
+        sennit_err err = sni_err_of_errno(errno);
+
+        (void)rmdir(path);
+        return err;
+    }
+    memcpy(path + length, "/socket", sizeof "/socket");
+    *size = (uint8_t)((size_t)length + sizeof "/socket" - 1);
+    return SENNIT_OK;
+}
+
+void
+sni_ipc_path_unmake(const char *path)
+{
+    char directory[SNI_IPC_PATH_MAX + 1];
+    const char *slash = strrchr(path, '/');
+
+    if (slash == NULL)
+        return;
+    memcpy(directory, path, (size_t)(slash - path));
+    directory[slash - path] = '\0';
+    (void)rmdir(directory);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_IO_STREAM_H
+#define SENNIT_IO_STREAM_H
+
+#include <sys/types.h>
+
+#include "io/io.h"
+
+/* The system's stream sockets, the same for every backend that is not the simulator:
+ * making them, setting what was asked for, naming who is at the other end. Every
+ * descriptor is non-blocking and close-on-exec. Where an option fails `*why` says
+ * which; else it is untouched. */
+
+sennit_err sni_err_of_errno(int error);
+
+/* Where somebody listens. */
+typedef struct sni_listening {
+    int fd;
+    sni_address address; /* as bound */
+    bool owns_path;      /* IPC: the path is ours to remove, as long as it is this file */
+    dev_t dev;
+    ino_t ino;
+} sni_listening;
+
+/* Errors: as listen of sni_io_ops. */
+sennit_err sni_stream_listen(sni_listening *out, const sni_address *wanted,
+                             const sennit_sock_opts *opts, const char **why);
+
+/* Takes `fd` on success. Errors: EINVAL, EIO. */
+sennit_err sni_stream_adopt(sni_listening *out, int fd, const char **why);
+
+/* Closes it. `shared`: another process goes on listening, nothing is removed. */
+void sni_stream_unlisten(sni_listening *listening, bool shared);
+
+/* A socket to connect with. Errors: as dial of sni_io_ops. */
+sennit_err sni_stream_dial(int *out, const sni_address *address,
+                           const sni_address *source, const sennit_sock_opts *opts,
+                           const char **why);
+
+/* Begins to connect; `*under_way`: it is not done yet. Errors: as connect(2); EAGAIN (an
+ * ipc listener whose backlog is full: nothing would tell when it is not). */
+sennit_err sni_stream_connect(int fd, const sni_address *address, bool *under_way);
+
+/* The next connection, with what was asked for set; `*peer` is who it is. Connections
+ * that are gone already are passed over.
+ * Errors: EAGAIN (none), EMFILE, ENOMEM, EIO, those of an option. */
+sennit_err sni_stream_accept(int *out, int listener, const sennit_sock_opts *opts,
+                             sni_address *peer, const char **why);
+
+/* `address` is the peer's. */
+void sni_stream_peer_name(int fd, const sni_address *address, sni_peer_name *out);
+
+/* As of sni_io_ops. */
+sennit_err sni_interface_address(const char *name, bool ipv4, bool ipv6,
+                                 sni_address *out);
+sennit_err sni_interface_scope(const char *name, uint32_t *out);
+
+#endif /* SENNIT_IO_STREAM_H */
