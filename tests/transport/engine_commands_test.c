@@ -12,43 +12,8 @@
 #include "wire/greeting.h"
 #include "wire/ready.h"
 
-typedef struct wire {
-    uint8_t *data;
-    size_t size;
-    size_t capacity;
-} wire;
-
 static void
-wire_add(wire *w, const void *data, size_t size)
-{
-    if (!sni_grow(&sni_alloc_default, &w->data, &w->capacity, w->size + size + 1, 1))
-        fail_msg("the test itself is out of memory");
-    if (size > 0)
-        memcpy(w->data + w->size, data, size);
-    w->size += size;
-}
-
-static void
-wire_frame(wire *w, const void *data, size_t size, bool more)
-{
-    uint8_t head[SNI_FRAME_HEAD_MAX];
-
-    wire_add(w, head, sni_frame_head_write(head, more, false, size));
-    wire_add(w, data, size);
-}
-
-static void
-wire_command(wire *w, const char *name, const void *data, size_t size)
-{
-    uint8_t *out = malloc(64 + size);
-
-    assert_non_null(out);
-    wire_add(w, out, sni_command_write(out, name, sni_bytes(data, size)));
-    free(out);
-}
-
-static void
-feed(test_rig *rig, const wire *w)
+feed(test_rig *rig, const test_wire *w)
 {
     assert_int_equal(test_rig_feed(rig, sni_bytes(w->data, w->size), TEST_FEED_SINK),
                      SENNIT_OK);
@@ -67,21 +32,10 @@ open_traffic(test_rig *rig, test_alloc *alloc, sennit_sock_type ours,
              sennit_sock_type peer)
 {
     test_rig_opts opts = TEST_RIG_DEFAULT(ours);
-    uint8_t greeting[SNI_GREETING_SIZE];
-    uint8_t ready[SNI_READY_MAX];
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
-    test_alloc_init(alloc);
-    assert_true(test_rig_init(rig, alloc, &opts));
-    sni_greeting_write(greeting, "NULL");
-    wire_add(&w, greeting, sizeof greeting);
-    wire_add(&w, ready, sni_ready_write(ready, peer, sni_bytes(NULL, 0)));
-    feed(rig, &w);
-    test_rig_take_events(rig);
-    write_out(rig);
-    assert_true(sni_engine_in_traffic(rig->engine));
-    rig->events_size = 0;
-    rig->events[0] = '\0';
+    test_wire_handshake(&w, peer, 1);
+    test_rig_open_traffic(rig, alloc, &opts, &w);
     free(w.data);
 }
 
@@ -121,12 +75,12 @@ check_idle(void **state)
     const command_row *row = *state;
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     size_t settled = 0;
 
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
     for (int i = 0; i < 1000; i++)
-        wire_command(&w, row->command, "\0\0abc", 5);
+        test_wire_command(&w, row->command, "\0\0abc", 5);
     for (int i = 0; i < 50; i++) {
         feed(&rig, &w);
         write_out(&rig);
@@ -144,13 +98,13 @@ a_command_behind_the_last_message_does_not_keep_its_window(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     sni_engine_event event;
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
-    wire_frame(&w, "a", 1, false);
-    wire_command(&w, "PONG", "abc", 3);
+    test_wire_frame(&w, "a", 1, false);
+    test_wire_command(&w, "PONG", "abc", 3);
     feed(&rig, &w);
     assert_int_equal(sni_engine_unread(rig.engine), 1);
     assert_true(sni_engine_next(rig.engine, &event));
@@ -167,16 +121,16 @@ commands_behind_a_message_that_nobody_takes_need_no_room(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     size_t settled = 0;
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
-    wire_frame(&w, "a", 1, false);
+    test_wire_frame(&w, "a", 1, false);
     feed(&rig, &w);
     w.size = 0;
     for (int i = 0; i < 1000; i++)
-        wire_command(&w, "WHATEVER", "abc", 3);
+        test_wire_command(&w, "WHATEVER", "abc", 3);
     for (int i = 0; i < 100; i++) {
         feed(&rig, &w);
         if (i == 2)
@@ -203,7 +157,7 @@ commands_come_and_go_without_touching_a_message(void **state)
         test_alloc alloc;
         test_rig rig;
         test_rig expected = { 0 };
-        wire w = { NULL, 0, 0 };
+        test_wire w = { NULL, 0, 0 };
 
         open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
         for (int i = 0; i < 40; i++) {
@@ -211,13 +165,13 @@ commands_come_and_go_without_touching_a_message(void **state)
             bool more = i < 39 && test_rng_chance(&rng, 30);
 
             while (test_rng_chance(&rng, 60))
-                wire_command(&w, test_rng_chance(&rng, 50) ? "PONG" : "WHATEVER", body,
-                             test_rng_below(&rng, 17));
+                test_wire_command(&w, test_rng_chance(&rng, 50) ? "PONG" : "WHATEVER",
+                                  body, test_rng_below(&rng, 17));
             memset(body, 'a' + i % 26, sizeof body);
-            wire_frame(&w, body, size, more);
+            test_wire_frame(&w, body, size, more);
             test_rig_note_frame(&expected, sni_bytes(body, size), more);
         }
-        wire_command(&w, "PONG", "", 0);
+        test_wire_command(&w, "PONG", "", 0);
         for (size_t at = 0; at < w.size;) {
             size_t size = 1 + test_rng_below(&rng, 1 + test_rng_below(&rng, 2000));
 
@@ -277,14 +231,14 @@ a_ping_is_answered_behind_any_number_of_our_subscriptions(void **state)
     static uint8_t topic[SNI_TOPIC_MAX_BYTES];
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     size_t before;
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_SUB, SENNIT_PUB);
     subscribe(&rig, topic, sizeof topic);
     subscribe(&rig, topic, sizeof topic);
-    wire_command(&w, "PING", "\0\0abc", 5);
+    test_wire_command(&w, "PING", "\0\0abc", 5);
     feed(&rig, &w);
     before = rig.output_size;
     while (test_rig_take_output(&rig, SIZE_MAX) > 0)
@@ -306,12 +260,12 @@ pings_of_a_peer_that_does_not_read_are_bounded_behind_subscriptions(void **state
     for (size_t reads = 0; reads < 2; reads++) {
         test_alloc alloc;
         test_rig rig;
-        wire w = { NULL, 0, 0 };
+        test_wire w = { NULL, 0, 0 };
         sennit_err err = SENNIT_OK;
 
         open_traffic(&rig, &alloc, SENNIT_SUB, SENNIT_PUB);
         subscribe(&rig, topic, sizeof topic);
-        wire_command(&w, "PING", "\0\0abcdefgh", 10);
+        test_wire_command(&w, "PING", "\0\0abcdefgh", 10);
         for (int i = 0; i < 100000 && err == SENNIT_OK; i++) {
             err = test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_SINK);
             test_rig_take_output(&rig, reads);
@@ -331,12 +285,12 @@ a_peer_that_reads_its_answers_late_may_ping_for_ever(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     size_t settled = 0;
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
-    wire_command(&w, "PING", "\0\0abcdefgh", 10);
+    test_wire_command(&w, "PING", "\0\0abcdefgh", 10);
     feed(&rig, &w);
     for (int i = 0; i < 50000; i++) {
         feed(&rig, &w);

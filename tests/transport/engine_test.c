@@ -16,54 +16,6 @@
 
 static uint8_t body[1024 * 1024];
 
-/* ---- wire data ------------------------------------------------------ */
-
-typedef struct wire {
-    uint8_t *data;
-    size_t size;
-    size_t capacity;
-} wire;
-
-static void
-wire_add(wire *w, const void *data, size_t size)
-{
-    if (!sni_grow(&sni_alloc_default, &w->data, &w->capacity, w->size + size + 1, 1))
-        fail_msg("the test itself is out of memory");
-    if (size > 0)
-        memcpy(w->data + w->size, data, size);
-    w->size += size;
-}
-
-static void
-wire_frame(wire *w, const void *data, size_t size, bool more)
-{
-    uint8_t head[SNI_FRAME_HEAD_MAX];
-
-    wire_add(w, head, sni_frame_head_write(head, more, false, size));
-    wire_add(w, data, size);
-}
-
-static void
-wire_command(wire *w, const char *name, const void *data, size_t size)
-{
-    uint8_t *out = malloc(64 + size);
-
-    wire_add(w, out, sni_command_write(out, name, sni_bytes(data, size)));
-    free(out);
-}
-
-static void
-wire_handshake(wire *w, sennit_sock_type type, uint8_t minor)
-{
-    uint8_t greeting[SNI_GREETING_SIZE];
-    uint8_t ready[SNI_READY_MAX];
-
-    sni_greeting_write(greeting, "NULL");
-    greeting[11] = minor;
-    wire_add(w, greeting, sizeof greeting);
-    wire_add(w, ready, sni_ready_write(ready, type, sni_bytes(NULL, 0)));
-}
-
 static void
 open_rig(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
 {
@@ -83,19 +35,10 @@ static void
 open_traffic_with(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts,
                   sennit_sock_type peer, uint8_t minor)
 {
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
-    open_rig(rig, alloc, opts);
-    wire_handshake(&w, peer, minor);
-    assert_int_equal(test_rig_feed(rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
-                     SENNIT_OK);
-    test_rig_take_events(rig);
-    while (test_rig_take_output(rig, SIZE_MAX) > 0)
-        continue;
-    assert_true(sni_engine_in_traffic(rig->engine));
-    rig->output_size = 0;
-    rig->events_size = 0;
-    rig->events[0] = '\0';
+    test_wire_handshake(&w, peer, minor);
+    test_rig_open_traffic(rig, alloc, opts, &w);
     free(w.data);
 }
 
@@ -155,13 +98,13 @@ nothing_is_sent_before_the_peers_ready(void **state)
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_DEALER);
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     size_t handshake;
 
     (void)state;
     open_rig(&rig, &alloc, &opts);
     assert_int_equal(test_rig_send(&rig, "early", 5, false), SENNIT_OK);
-    wire_handshake(&w, SENNIT_ROUTER, 1);
+    test_wire_handshake(&w, SENNIT_ROUTER, 1);
     for (size_t i = 0; i + 1 < w.size; i++) {
         assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data + i, 1), TEST_FEED_COPY),
                          SENNIT_OK);
@@ -189,16 +132,16 @@ ready_may_wait_until_the_peer_is_admitted(void **state)
     size_t ready_size = sni_ready_write(ready, SENNIT_ROUTER, sni_bytes(NULL, 0));
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
     (void)state;
     opts.admits = true;
     open_rig(&rig, &alloc, &opts);
     assert_int_equal(test_rig_send(&rig, "later", 5, false), SENNIT_OK);
     sni_engine_set_outq(rig.engine, NULL);
-    wire_handshake(&w, SENNIT_DEALER, 1);
+    test_wire_handshake(&w, SENNIT_DEALER, 1);
     /* Who does not wait for READY is not answered before it either. */
-    wire_command(&w, "PING", "\0\0", 2);
+    test_wire_command(&w, "PING", "\0\0", 2);
     assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_BLOCK),
                      SENNIT_OK);
     while (test_rig_take_output(&rig, SIZE_MAX) > 0)
@@ -223,11 +166,11 @@ static void
 the_handshake_must_be_done_in_time(void **state)
 {
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_DEALER);
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
     (void)state;
     opts.handshake_timeout = 250 * MS;
-    wire_handshake(&w, SENNIT_ROUTER, 1);
+    test_wire_handshake(&w, SENNIT_ROUTER, 1);
     for (size_t size = 0; size <= w.size; size++) {
         test_alloc alloc;
         test_rig rig;
@@ -363,14 +306,14 @@ messages_wait_in_the_window_until_they_are_asked_for(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
-    wire_frame(&w, "a", 1, true);
-    wire_frame(&w, "b", 1, false);
-    wire_frame(&w, "c", 1, false);
-    wire_frame(&w, "d", 1, true);
+    test_wire_frame(&w, "a", 1, true);
+    test_wire_frame(&w, "b", 1, false);
+    test_wire_frame(&w, "c", 1, false);
+    test_wire_frame(&w, "d", 1, true);
     assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
                      SENNIT_OK);
     assert_int_equal(sni_engine_unread(rig.engine), 2);
@@ -432,14 +375,14 @@ check_limit(void **state)
 {
     const struct limit_row *row = *state;
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_PULL);
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
     opts.frame_max_bytes = row->frame_max;
     opts.message_max_bytes = row->message_max;
     opts.message_max_parts = row->parts_max;
     /* Twice, because the counts must begin anew. */
     for (size_t i = 0; i < 2 * row->count; i++)
-        wire_frame(&w, body, row->sizes[i % row->count], (i + 1) % row->count != 0);
+        test_wire_frame(&w, body, row->sizes[i % row->count], (i + 1) % row->count != 0);
     for (uint64_t seed = 0; seed < 8; seed++) {
         test_alloc alloc;
         test_rig rig;
@@ -494,7 +437,7 @@ a_hostile_length_costs_what_was_received(void **state)
 /* Each time a window moves, what is in it is copied: that must happen seldom
  * however small the pieces, or a dripping peer costs quadratic time. */
 static void
-check_moves(const char *what, const wire *w, size_t piece, uint64_t moves_max)
+check_moves(const char *what, const test_wire *w, size_t piece, uint64_t moves_max)
 {
     test_alloc alloc;
     test_rig rig;
@@ -524,18 +467,18 @@ a_window_moves_seldom_however_its_message_drips(void **state)
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        wire w = { NULL, 0, 0 };
+        test_wire w = { NULL, 0, 0 };
 
         while (w.size < 2 * sizeof body)
-            wire_frame(&w, body, frames[i], true);
+            test_wire_frame(&w, body, frames[i], true);
         check_moves("many frames", &w, 100, 30);
         check_moves("many frames", &w, 5000, 30);
         free(w.data);
     }
     {
-        wire w = { NULL, 0, 0 };
+        test_wire w = { NULL, 0, 0 };
 
-        wire_frame(&w, body, sizeof body, false);
+        test_wire_frame(&w, body, sizeof body, false);
         check_moves("one frame", &w, 100, 10);
         check_moves("one frame", &w, 5000, 10);
         free(w.data);
@@ -550,16 +493,16 @@ commands_inside_a_message_count_towards_its_size(void **state)
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_PULL);
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     size_t idle;
 
     (void)state;
     opts.message_max_bytes = 100000;
     open_traffic_with(&rig, &alloc, &opts, SENNIT_PUSH, 1);
     idle = alloc.live_bytes;
-    wire_frame(&w, "begin", 5, true);
+    test_wire_frame(&w, "begin", 5, true);
     for (int i = 0; i < 1000; i++)
-        wire_command(&w, "PING", "\0\0abc", 5);
+        test_wire_command(&w, "PING", "\0\0abc", 5);
     for (int i = 0; i < 1000 && test_rig_reason(&rig)[0] == '\0'; i++) {
         size_t first = i == 0 ? 0 : 7;
 
@@ -581,13 +524,13 @@ endless_commands_between_messages_are_forgotten(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     size_t idle;
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
     for (int i = 0; i < 1000; i++)
-        wire_command(&w, "PING", "\0\0abc", 5);
+        test_wire_command(&w, "PING", "\0\0abc", 5);
     for (int i = 0; i < 50; i++) {
         assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_SINK),
                          SENNIT_OK);
@@ -607,11 +550,11 @@ a_peer_that_pings_and_never_reads_is_closed(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
-    wire_command(&w, "PING", "\0\0abcdefgh", 10);
+    test_wire_command(&w, "PING", "\0\0abcdefgh", 10);
     for (int i = 0; i < 100000 && test_rig_reason(&rig)[0] == '\0'; i++)
         (void)test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_SINK);
     assert_string_equal(test_rig_reason(&rig),
@@ -627,12 +570,12 @@ one_receive_full_of_pings_is_answered(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
     while (w.size + 9 <= SNI_RECV_BYTES)
-        wire_command(&w, "PING", "\0\0", 2);
+        test_wire_command(&w, "PING", "\0\0", 2);
     assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_BLOCK),
                      SENNIT_OK);
     while (test_rig_take_output(&rig, SIZE_MAX) > 0)
@@ -647,7 +590,7 @@ one_receive_full_of_pings_is_answered(void **state)
 /* Checks that `out` is exactly the frames of `data` with one PONG at the first
  * frame boundary at or behind `written`. */
 static void
-check_pong_place(const test_rig *rig, const wire *data, size_t written)
+check_pong_place(const test_rig *rig, const test_wire *data, size_t written)
 {
     static const uint8_t pong[] = { 4, 8, 4, 'P', 'O', 'N', 'G', 'a', 'b', 'c' };
     size_t boundary = 0;
@@ -674,10 +617,10 @@ check_pong_place(const test_rig *rig, const wire *data, size_t written)
 }
 
 static void
-send_and_expect(test_rig *rig, wire *w, size_t size, bool more)
+send_and_expect(test_rig *rig, test_wire *w, size_t size, bool more)
 {
     assert_int_equal(test_rig_send(rig, body, size, more), SENNIT_OK);
-    wire_frame(w, body, size, more);
+    test_wire_frame(w, body, size, more);
 }
 
 static void
@@ -689,8 +632,8 @@ a_pong_goes_between_frames_wherever_the_send_has_stopped(void **state)
     for (size_t written = 0; written <= total; written++) {
         test_alloc alloc;
         test_rig rig;
-        wire w = { NULL, 0, 0 };
-        wire ping = { NULL, 0, 0 };
+        test_wire w = { NULL, 0, 0 };
+        test_wire ping = { NULL, 0, 0 };
 
         if (written > 200 && written + 200 < total && written % 211 != 0)
             continue;
@@ -703,7 +646,7 @@ a_pong_goes_between_frames_wherever_the_send_has_stopped(void **state)
         total = w.size;
         if (written > 0)
             assert_int_equal(test_rig_take_output(&rig, written), written);
-        wire_command(&ping, "PING", "\0\0abc", 5);
+        test_wire_command(&ping, "PING", "\0\0abc", 5);
         assert_int_equal(
             test_rig_feed(&rig, sni_bytes(ping.data, ping.size), TEST_FEED_COPY),
             SENNIT_OK);
@@ -727,13 +670,13 @@ what_is_added_while_a_batch_is_being_sent_does_not_move_it(void **state)
         test_alloc alloc;
         test_rig rig;
         test_rig peer = { 0 };
-        wire ping = { NULL, 0, 0 };
+        test_wire ping = { NULL, 0, 0 };
         unsigned pings = 0;
         unsigned pongs = 0;
         size_t at = 0;
 
         open_traffic(&rig, &alloc, SENNIT_DEALER, SENNIT_ROUTER);
-        wire_command(&ping, "PING", "\0\0abc", 5);
+        test_wire_command(&ping, "PING", "\0\0abc", 5);
         for (int step = 0; step < 30; step++) {
             sennit_bytes parts[SNI_SEND_PARTS];
             size_t count;
@@ -807,13 +750,13 @@ a_ping_with_a_time_to_live_arms_a_deadline(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     sennit_time due;
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
     assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
-    wire_command(&w, "PING", "\0\5", 2);
+    test_wire_command(&w, "PING", "\0\5", 2);
     rig.now += 77;
     due = rig.now + 500 * MS;
     assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
@@ -848,11 +791,11 @@ what_follows_a_ping_in_the_same_receive_disarms_it_too(void **state)
         for (size_t cut = 0; cut < 9 + rows[i].after; cut++) {
             test_alloc alloc;
             test_rig rig;
-            wire w = { NULL, 0, 0 };
+            test_wire w = { NULL, 0, 0 };
 
             open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
-            wire_command(&w, "PING", "\0\5", 2);
-            wire_add(&w, "\0\0", rows[i].after);
+            test_wire_command(&w, "PING", "\0\5", 2);
+            test_wire_add(&w, "\0\0", rows[i].after);
             if (cut > 0)
                 (void)test_rig_feed(&rig, sni_bytes(w.data, cut), TEST_FEED_COPY);
             (void)test_rig_feed(&rig, sni_bytes(w.data + cut, w.size - cut),
@@ -871,18 +814,18 @@ what_follows_a_ping_in_the_same_receive_disarms_it_too(void **state)
 static void
 the_end_of_the_stream_is_understood_at_every_octet(void **state)
 {
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     size_t handshake;
     size_t ends[2];
 
     (void)state;
-    wire_handshake(&w, SENNIT_PUSH, 1);
+    test_wire_handshake(&w, SENNIT_PUSH, 1);
     handshake = w.size;
-    wire_frame(&w, "first", 5, false);
+    test_wire_frame(&w, "first", 5, false);
     ends[0] = w.size;
-    wire_frame(&w, "a", 1, true);
-    wire_command(&w, "FOO", "", 0);
-    wire_frame(&w, body, 300, false);
+    test_wire_frame(&w, "a", 1, true);
+    test_wire_command(&w, "FOO", "", 0);
+    test_wire_frame(&w, body, 300, false);
     ends[1] = w.size;
     for (size_t size = 0; size <= w.size; size++) {
         test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_PULL);
@@ -942,14 +885,14 @@ nothing_follows_a_half_sent_frame_when_it_breaks(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_DEALER, SENNIT_ROUTER);
     assert_int_equal(test_rig_send(&rig, "begin", 5, false), SENNIT_OK);
     assert_int_equal(test_rig_take_output(&rig, 3), 3);
-    wire_command(&w, "PING", "\0\0", 2);
-    wire_add(&w, "\xff", 1);
+    test_wire_command(&w, "PING", "\0\0", 2);
+    test_wire_add(&w, "\xff", 1);
     assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
                      SENNIT_EPROTO);
     assert_int_equal(test_rig_take_output(&rig, SIZE_MAX), 0);
@@ -1015,12 +958,12 @@ a_topic_over_the_limit_closes_the_connection(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     uint8_t *topic = calloc(1, SNI_TOPIC_MAX_BYTES + 1);
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PUB, SENNIT_SUB);
-    wire_command(&w, "SUBSCRIBE", topic, SNI_TOPIC_MAX_BYTES + 1);
+    test_wire_command(&w, "SUBSCRIBE", topic, SNI_TOPIC_MAX_BYTES + 1);
     (void)test_rig_feed(&rig, sni_bytes(w.data, 20), TEST_FEED_COPY);
     assert_string_equal(test_rig_reason(&rig), "command too large");
     free(topic);
@@ -1033,22 +976,22 @@ subscriptions_are_seen_before_and_behind_messages(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PUB, SENNIT_SUB);
-    wire_command(&w, "SUBSCRIBE", "a", 1);
-    wire_frame(&w, "noise", 5, false);
-    wire_command(&w, "CANCEL", "a", 1);
-    wire_command(&w, "PING", "\0\0", 2);
-    wire_command(&w, "SUBSCRIBE", "b", 1);
-    wire_frame(&w, "part", 4, true);
-    wire_command(&w, "SUBSCRIBE", "c", 1);
+    test_wire_command(&w, "SUBSCRIBE", "a", 1);
+    test_wire_frame(&w, "noise", 5, false);
+    test_wire_command(&w, "CANCEL", "a", 1);
+    test_wire_command(&w, "PING", "\0\0", 2);
+    test_wire_command(&w, "SUBSCRIBE", "b", 1);
+    test_wire_frame(&w, "part", 4, true);
+    test_wire_command(&w, "SUBSCRIBE", "c", 1);
     assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
                      SENNIT_OK);
     test_rig_take_events(&rig);
     assert_string_equal(rig.events, "SUB 61; MSG 6e6f697365; CANCEL 61; SUB 62; ");
-    wire_frame(&w, "end", 3, false);
+    test_wire_frame(&w, "end", 3, false);
     assert_int_equal(
         test_rig_feed(&rig, sni_bytes(w.data + w.size - 5, 5), TEST_FEED_COPY),
         SENNIT_OK);
@@ -1072,7 +1015,7 @@ conversation(test_alloc *alloc, void *arg)
     test_alloc other;
     test_rig a;
     test_rig b;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
     (void)arg;
     test_alloc_init(&other);
@@ -1088,7 +1031,7 @@ conversation(test_alloc *alloc, void *arg)
                 assert_true(alloc->failed > failed);
             assert_int_equal(test_rig_send(&b, body, sizes[i], i % 2 == 0), SENNIT_OK);
         }
-        wire_command(&w, "PING", "\0\0abc", 5);
+        test_wire_command(&w, "PING", "\0\0abc", 5);
         (void)test_rig_feed(&a, sni_bytes(w.data, w.size), TEST_FEED_COPY);
         test_rig_exchange(&a, &b, 70000, &rng);
         if (test_rig_reason(&a)[0] != '\0') {
@@ -1118,11 +1061,11 @@ static void
 a_subscriber(test_alloc *alloc, void *arg)
 {
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_SUB);
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
     test_rig rig;
 
     (void)arg;
-    wire_handshake(&w, SENNIT_PUB, 1);
+    test_wire_handshake(&w, SENNIT_PUB, 1);
     if (test_rig_init(&rig, alloc, &opts) &&
         test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_BLOCK) == SENNIT_OK) {
         for (int i = 0; i < 20; i++) {
@@ -1154,11 +1097,11 @@ a_message_that_finds_no_memory_is_not_lost(void **state)
 {
     test_alloc alloc;
     test_rig rig;
-    wire w = { NULL, 0, 0 };
+    test_wire w = { NULL, 0, 0 };
 
     (void)state;
     open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
-    wire_frame(&w, body, 100, false);
+    test_wire_frame(&w, body, 100, false);
     assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_BLOCK),
                      SENNIT_OK);
     test_alloc_fail_at(&alloc, 1);

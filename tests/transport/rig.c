@@ -7,6 +7,10 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "wire/command.h"
+#include "wire/frame_v1.h"
+#include "wire/greeting.h"
+#include "wire/ready.h"
 
 static void
 room_for(void *array, size_t *capacity, size_t needed)
@@ -21,13 +25,19 @@ test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
     sni_engine_cfg cfg = {
         .alloc = &alloc->allocator,
         .type = opts->type,
-        .publisher = opts->type == SENNIT_PUB,
+        .publisher = opts->type == SENNIT_PUB || opts->type == SENNIT_XPUB,
         .admits = opts->admits,
         .handshake_timeout = opts->handshake_timeout,
         .frame_max_bytes = opts->frame_max_bytes,
         .message_max_bytes = opts->message_max_bytes,
         .message_max_parts = opts->message_max_parts,
         .peer = 7,
+        .raw = opts->raw,
+        .unversioned = opts->unversioned,
+        .properties = opts->properties,
+        .heartbeat_interval = opts->heartbeat_interval,
+        .heartbeat_timeout = opts->heartbeat_timeout,
+        .heartbeat_ttl_ds = opts->heartbeat_ttl_ds,
     };
 
     *rig = (test_rig){ .alloc = alloc, .now = 1000 };
@@ -38,6 +48,7 @@ test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
     rig->pools.small = sni_pool_new(&alloc->allocator, SNI_CHUNK_SMALL_BYTES, 4);
     rig->pools.large = sni_pool_new(&alloc->allocator, SNI_CHUNK_BYTES, 4);
     sni_outq_init(&rig->outq, &alloc->allocator, &rig->pools);
+    rig->outq.raw = opts->raw;
     if (rig->windows == NULL || rig->bodies == NULL || rig->pools.small == NULL ||
         rig->pools.large == NULL)
         return false;
@@ -159,6 +170,21 @@ test_rig_take_output(test_rig *rig, size_t max)
     if (taken > 0)
         rig->msgs_ended += sni_engine_wrote(rig->engine, taken);
     return taken;
+}
+
+void
+test_rig_write_out(test_rig *rig)
+{
+    while (test_rig_take_output(rig, SIZE_MAX) > 0)
+        continue;
+}
+
+void
+test_rig_forget(test_rig *rig)
+{
+    rig->output_size = 0;
+    rig->events_size = 0;
+    rig->events[0] = '\0';
 }
 
 /* ---- feeding -------------------------------------------------------- */
@@ -292,4 +318,86 @@ test_rig_reason(const test_rig *rig)
 
     (void)sni_engine_why(rig->engine, &reason);
     return reason;
+}
+
+/* ---- octets of a peer ------------------------------------------------ */
+
+void
+test_wire_add(test_wire *wire, const void *data, size_t size)
+{
+    room_for(&wire->data, &wire->capacity, wire->size + size + 1);
+    if (size > 0)
+        memcpy(wire->data + wire->size, data, size);
+    wire->size += size;
+}
+
+void
+test_wire_frame(test_wire *wire, const void *data, size_t size, bool more)
+{
+    uint8_t head[SNI_FRAME_HEAD_MAX];
+
+    test_wire_add(wire, head, sni_frame_head_write(head, more, false, size));
+    test_wire_add(wire, data, size);
+}
+
+void
+test_wire_frame_v1(test_wire *wire, const void *data, size_t size, bool more)
+{
+    uint8_t head[SNI_FRAME_V1_HEAD_MAX];
+
+    test_wire_add(wire, head, sni_frame_v1_head_write(head, more, size));
+    test_wire_add(wire, data, size);
+}
+
+void
+test_wire_command(test_wire *wire, const char *name, const void *data, size_t size)
+{
+    uint8_t *out = malloc(64 + size);
+
+    assert_non_null(out);
+    test_wire_add(wire, out, sni_command_write(out, name, sni_bytes(data, size)));
+    free(out);
+}
+
+void
+test_wire_handshake(test_wire *wire, sennit_sock_type type, uint8_t minor)
+{
+    uint8_t greeting[SNI_GREETING_SIZE];
+    uint8_t ready[SNI_READY_MAX];
+
+    sni_greeting_write(greeting, "NULL");
+    greeting[11] = minor;
+    test_wire_add(wire, greeting, sizeof greeting);
+    test_wire_add(wire, ready, sni_ready_write(ready, type, sni_bytes(NULL, 0)));
+}
+
+void
+test_rig_open_traffic(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts,
+                      const test_wire *handshake)
+{
+    test_alloc_init(alloc);
+    assert_true(test_rig_init(rig, alloc, opts));
+    if (handshake->size > 0)
+        assert_int_equal(test_rig_feed(rig, sni_bytes(handshake->data, handshake->size),
+                                       TEST_FEED_COPY),
+                         SENNIT_OK);
+    test_rig_take_events(rig);
+    test_rig_write_out(rig);
+    assert_true(sni_engine_in_traffic(rig->engine));
+    test_rig_forget(rig);
+}
+
+sennit_sock_type
+test_fitting_type(sennit_sock_type ours)
+{
+    static const sennit_sock_type fitting[] = {
+        [SENNIT_PAIR] = SENNIT_PAIR,     [SENNIT_PUB] = SENNIT_SUB,
+        [SENNIT_SUB] = SENNIT_PUB,       [SENNIT_REQ] = SENNIT_REP,
+        [SENNIT_REP] = SENNIT_REQ,       [SENNIT_DEALER] = SENNIT_ROUTER,
+        [SENNIT_ROUTER] = SENNIT_DEALER, [SENNIT_PULL] = SENNIT_PUSH,
+        [SENNIT_PUSH] = SENNIT_PULL,     [SENNIT_XPUB] = SENNIT_SUB,
+        [SENNIT_XSUB] = SENNIT_PUB,
+    };
+
+    return fitting[ours];
 }

@@ -37,13 +37,20 @@ typedef struct test_rig_opts {
     uint64_t message_max_bytes;
     uint32_t message_max_parts;
     bool admits; /* our READY waits for sni_engine_admit() */
+    bool raw;
+    bool unversioned;
+    sennit_bytes properties;
+    sennit_time heartbeat_interval;
+    sennit_time heartbeat_timeout;
+    uint16_t heartbeat_ttl_ds;
 } test_rig_opts;
 
 /* The limits a socket has by default. */
 #define TEST_RIG_DEFAULT(sock_type)                                                      \
     {                                                                                    \
-        (sock_type), NULL, UINT64_C(30000000000), UINT64_C(1) << 30, UINT64_C(2) << 30,  \
-            1u << 16, false                                                              \
+        .type = (sock_type), .handshake_timeout = UINT64_C(30000000000),                 \
+        .frame_max_bytes = UINT64_C(1) << 30, .message_max_bytes = UINT64_C(2) << 30,    \
+        .message_max_parts = 1u << 16                                                    \
     }
 
 /* False when memory ran out; fini is due all the same. */
@@ -68,6 +75,12 @@ size_t test_rig_take_output(test_rig *rig, size_t max);
 void test_rig_feed_chopped(test_rig *rig, sennit_bytes in, size_t piece_max,
                            test_rng *rng);
 
+/* Writes everything that is to be written. */
+void test_rig_write_out(test_rig *rig);
+
+/* Forgets events and output so far. */
+void test_rig_forget(test_rig *rig);
+
 /* Puts a message of one frame on the output queue. */
 sennit_err test_rig_send(test_rig *rig, const void *body, size_t size, bool more);
 
@@ -80,5 +93,28 @@ void test_rig_note_frame(test_rig *rig, sennit_bytes body, bool more);
 
 /* Why it is broken, "" when it is not. */
 const char *test_rig_reason(const test_rig *rig);
+
+/* Octets of a peer, put together. */
+typedef struct test_wire {
+    uint8_t *data;
+    size_t size;
+    size_t capacity;
+} test_wire;
+
+void test_wire_add(test_wire *wire, const void *data, size_t size);
+void test_wire_frame(test_wire *wire, const void *data, size_t size, bool more);
+void test_wire_frame_v1(test_wire *wire, const void *data, size_t size, bool more);
+void test_wire_command(test_wire *wire, const char *name, const void *data, size_t size);
+
+/* A greeting of 3.`minor`, then READY. */
+void test_wire_handshake(test_wire *wire, sennit_sock_type type, uint8_t minor);
+
+/* Opens a rig and brings it into traffic with a peer that sent `handshake`; everything
+ * so far is forgotten. */
+void test_rig_open_traffic(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts,
+                           const test_wire *handshake);
+
+/* The type that talks to this one. */
+sennit_sock_type test_fitting_type(sennit_sock_type ours);
 
 #endif /* SENNIT_TEST_RIG_H */

@@ -13,6 +13,9 @@
  *   GREETING --64 octets--> HANDSHAKE --READY--> TRAFFIC
  *       \_______________________\____________________\__> BROKEN (remembers why)
  *
+ * A peer of ZMTP 2.0 or 1.0 greets with fewer octets, and a frame with its identity is
+ * its READY. A raw connection begins in TRAFFIC. What differs by version stays in here.
+ *
  * Received bytes stay where the kernel put them. feed() looks at every frame head
  * once (liveness, limits, control), next() hands the frames out one by one when
  * the application asks: there is no queue of parsed messages. */
@@ -60,10 +63,11 @@ typedef struct sni_engine_event {
 /* Errors: ENOMEM. */
 sennit_err sni_engine_open(sni_engine **out, const sni_engine_cfg *cfg, sennit_time now);
 
-/* The peer is one of the socket's: lets our READY out. With cfg.admits it is held
- * back until then, so that a peer that is refused (its identity is taken, a PAIR has
- * one already) never believes itself connected, and keeps what it would have sent.
- * Connecting ends do not wait, so nobody waits for each other. Errors: ENOMEM. */
+/* The peer is one of the socket's: lets our READY (our identity frame) out. With
+ * cfg.admits it is held back until then, so that a peer that is refused (its identity is
+ * taken, a PAIR has one already) never believes itself connected, and keeps what it would
+ * have sent. Connecting ends do not wait, so nobody waits for each other. Errors: ENOMEM.
+ */
 sennit_err sni_engine_admit(sni_engine *engine);
 
 /* For an accepted peer, whose queue is made when its handshake is done. */
@@ -74,7 +78,8 @@ void sni_engine_free(sni_engine *engine);
 
 /* Room to receive into without a copy: the end of the window that holds a frame
  * not yet whole. False when there is none: receive into any block and feed that.
- * A window grows only as its frame arrives, see SNI_RECV_GROWTH. */
+ * A window grows only as its frame arrives, see SNI_RECV_GROWTH. A raw one does not
+ * grow beyond SNI_RECV_BYTES: with something unread, do not receive without spare. */
 typedef struct sni_engine_room {
     uint8_t *data;
     size_t size;
@@ -82,7 +87,8 @@ typedef struct sni_engine_room {
 } sni_engine_room;
 bool sni_engine_sink(sni_engine *engine, sni_engine_room *room);
 
-/* Room at the end of the window as it is; 0 when there is no window. */
+/* Room at the end of the window as it is; 0 when there is no window, or when it is raw
+ * and full. */
 size_t sni_engine_spare(const sni_engine *engine);
 
 /* Bytes from the peer; empty means end of stream. `home` is the block they lie in
@@ -116,31 +122,34 @@ size_t sni_engine_output(sni_engine *engine, sennit_bytes *parts, size_t parts_m
 /* `size` bytes of the last output were written. Returns how many messages ended. */
 size_t sni_engine_wrote(sni_engine *engine, size_t size);
 
-/* When tick() must be called, or SENNIT_NEVER; may change after any call. `hearing`:
- * silence would be the peer's. While it is false (we do not read, or the peer does not)
- * no deadline for hearing from it counts; PINGs are still due. */
-sennit_time sni_engine_deadline(const sni_engine *engine, bool hearing);
+/* When tick() must be called, or SENNIT_NEVER; may change after any call. 0 is at once:
+ * what has just begun begins to count with it. `hearing`: silence would be the peer's.
+ * While it is false (we do not read, or the peer does not) no deadline for hearing from
+ * it counts, and when it is true again they begin anew; PINGs are still due. So call it
+ * whenever that changes. */
+sennit_time sni_engine_deadline(sni_engine *engine, bool hearing);
 
 /* Early calls do nothing. See output() after it: it may have queued a PING.
  * Errors: as feed. */
 sennit_err sni_engine_tick(sni_engine *engine, sennit_time now, bool hearing);
 
-/* OK, or why it is BROKEN and static text for people. */
+/* OK, or why it is BROKEN and static text for people. A peer's ERROR is EACCES, and its
+ * code is named if it is 300, 400 or 500; other text of it is not repeated. */
 sennit_err sni_engine_why(const sni_engine *engine, const char **reason);
 
 /* The peer's identity, from READY; empty when it has none. */
 sennit_bytes sni_engine_identity(const sni_engine *engine);
 
-/* What else is known of the peer once READY. Version 1.0 and 2.0 peers tell no type: -1;
- * raw: version 0.0. */
+/* What else is known of the peer once READY. A raw one has version 0.0. */
 typedef struct sni_engine_peer {
-    int type; /* sennit_sock_type, or -1 */
+    int type; /* sennit_sock_type; -1: it told none, as 1.0 peers without a version */
     uint8_t major;
     uint8_t minor;
 } sni_engine_peer;
 sni_engine_peer sni_engine_peer_of(const sni_engine *engine);
 
-/* A property of its READY, by name without regard to case; false: it sent none. */
+/* A property of its READY beyond Socket-Type and Identity, by name without regard to
+ * case; false: it sent none. */
 bool sni_engine_property(const sni_engine *engine, sennit_bytes name,
                          sennit_bytes *value);
 

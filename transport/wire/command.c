@@ -74,6 +74,39 @@ sni_command_read(sennit_bytes body, sni_command *command)
     return NULL;
 }
 
+sni_parse
+sni_command_misframed(sennit_bytes in, sni_frame_head *head, size_t *used)
+{
+    static const uint8_t front[] = { SNI_FRAME_COMMAND, 0, 0, 0, 0, 0, 0, 1 };
+    static const struct {
+        const char *name;
+        uint8_t size_max; /* last octet of the size of a topic of 255 octets */
+    } meant[] = { { "\011SUBSCRIBE", 9 }, { "\006CANCEL", 6 } };
+    size_t size = in.size < sizeof front ? in.size : sizeof front;
+
+    if (memcmp(in.data, front, size) != 0)
+        return SNI_PARSE_BAD;
+    if (in.size <= SNI_FRAME_HEAD_MAX)
+        return in.size == SNI_FRAME_HEAD_MAX && in.data[sizeof front] > 9
+                   ? SNI_PARSE_BAD
+                   : SNI_PARSE_MORE;
+    for (int i = 0; i < 2; i++) {
+        size_t name_size = strlen(meant[i].name);
+        size_t here = in.size - SNI_FRAME_HEAD_MAX;
+
+        if (in.data[sizeof front] > meant[i].size_max ||
+            memcmp(in.data + SNI_FRAME_HEAD_MAX, meant[i].name,
+                   here < name_size ? here : name_size) != 0)
+            continue;
+        if (here < name_size)
+            return SNI_PARSE_MORE;
+        *head = (sni_frame_head){ false, true, 256u + in.data[sizeof front] };
+        *used = SNI_FRAME_HEAD_MAX;
+        return SNI_PARSE_DONE;
+    }
+    return SNI_PARSE_BAD;
+}
+
 size_t
 sni_command_write(uint8_t *out, const char *name, sennit_bytes data)
 {

@@ -32,6 +32,14 @@ typedef struct sni_command {
  * whose reason does not fit. Names are case-sensitive, as libzmq's. */
 const char *sni_command_read(sennit_bytes body, sni_command *command);
 
+/* Looks for a wire bug of libzmq up to 4.3.4 at the front of `in`, which is a command
+ * frame of no octets when taken literally: SUBSCRIBE of 246 to 255 octets and CANCEL of
+ * 249 to 255 have a size of 8 octets without the flag that says so.
+ *
+ * Returns DONE with the head that was meant, MORE when it may still be one, BAD when it
+ * is none (both are left untouched). */
+sni_parse sni_command_misframed(sennit_bytes in, sni_frame_head *head, size_t *used);
+
 /* Writes frame head, name and data of one command at `out`; returns the size.
  * `out` has room for SNI_FRAME_HEAD_MAX + 1 + strlen(name) + data.size. */
 size_t sni_command_write(uint8_t *out, const char *name, sennit_bytes data);

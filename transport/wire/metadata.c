@@ -45,11 +45,38 @@ sni_property_read(sennit_bytes *rest, sni_property *property, const char **probl
     return SNI_PARSE_DONE;
 }
 
+size_t
+sni_property_size(const sni_property *property)
+{
+    return 1 + property->name.size + 4 + property->value.size;
+}
+
+static bool
+names_equal(sennit_bytes a, sennit_bytes b)
+{
+    return a.size == b.size &&
+           strncasecmp((const char *)a.data, (const char *)b.data, a.size) == 0;
+}
+
+bool
+sni_property_find(sennit_bytes metadata, sennit_bytes name, sennit_bytes *value)
+{
+    sni_property property;
+    const char *problem;
+
+    while (sni_property_read(&metadata, &property, &problem) == SNI_PARSE_DONE) {
+        if (names_equal(property.name, name)) {
+            *value = property.value;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool
 sni_property_is(const sni_property *property, const char *name)
 {
-    return property->name.size == strlen(name) &&
-           strncasecmp((const char *)property->name.data, name, property->name.size) == 0;
+    return names_equal(property->name, sni_bytes(name, strlen(name)));
 }
 
 size_t

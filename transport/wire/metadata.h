@@ -18,6 +18,13 @@ typedef struct sni_property {
 sni_parse sni_property_read(sennit_bytes *rest, sni_property *property,
                             const char **problem);
 
+/* Octets a property takes. */
+size_t sni_property_size(const sni_property *property);
+
+/* The first property called `name`, letters compared without case, in metadata that was
+ * checked; false: there is none. */
+bool sni_property_find(sennit_bytes metadata, sennit_bytes name, sennit_bytes *value);
+
 /* Whether a property is called `name`; letters compare without case (RFC 37). */
 bool sni_property_is(const sni_property *property, const char *name);
 

@@ -19,12 +19,15 @@ static const socktype_row rows[] = {
     [SENNIT_ROUTER] = { "ROUTER", { "REQ", "DEALER", "ROUTER" }, true },
     [SENNIT_PULL] = { "PULL", { "PUSH", NULL, NULL }, false },
     [SENNIT_PUSH] = { "PUSH", { "PULL", NULL, NULL }, false },
+    [SENNIT_XPUB] = { "XPUB", { "SUB", "XSUB", NULL }, false },
+    [SENNIT_XSUB] = { "XSUB", { "PUB", "XPUB", NULL }, false },
+    /* It speaks no ZMTP, so no peer announces it. */
+    [SENNIT_STREAM] = { "STREAM", { NULL, NULL, NULL }, false },
 };
 
 /* Types of libzmq that exist and are not built here yet. */
 static const char *const absent[] = {
-    "XPUB", "XSUB",   "STREAM",  "SERVER", "CLIENT", "RADIO",
-    "DISH", "GATHER", "SCATTER", "DGRAM",  "PEER",   "CHANNEL",
+    "SERVER", "CLIENT", "RADIO", "DISH", "GATHER", "SCATTER", "DGRAM", "PEER", "CHANNEL",
 };
 
 #define ROWS_COUNT (sizeof rows / sizeof rows[0])
@@ -39,6 +42,23 @@ sni_socktype_accepts(sennit_sock_type ours, sennit_bytes peer)
             return true;
     }
     return false;
+}
+
+bool
+sni_socktype_accepts_number(sennit_sock_type ours, unsigned peer)
+{
+    return peer < ROWS_COUNT &&
+           sni_socktype_accepts(ours,
+                                sni_bytes(rows[peer].name, strlen(rows[peer].name)));
+}
+
+int
+sni_socktype_of(sennit_bytes name)
+{
+    for (size_t i = 0; i < ROWS_COUNT; i++)
+        if (sni_bytes_equal(name, sni_bytes(rows[i].name, strlen(rows[i].name))))
+            return (int)i;
+    return -1;
 }
 
 bool

@@ -9,6 +9,12 @@
  * property"; RFCs 28-31). */
 bool sni_socktype_accepts(sennit_sock_type ours, sennit_bytes peer);
 
+/* The same for a type told as its number, as ZMTP 2.0 does. */
+bool sni_socktype_accepts_number(sennit_sock_type ours, unsigned peer);
+
+/* The type of this name, exact and in upper case; -1: none that is built. */
+int sni_socktype_of(sennit_bytes name);
+
 /* Whether READY of this type carries an Identity (REQ, DEALER, ROUTER). */
 bool sni_socktype_has_identity(sennit_sock_type type);
 
