@@ -41,7 +41,8 @@ static const bad_row rows[] = {
     { "an SSH banner", RAW("SSH-2.0-OpenSSH_9.2\r\n"), .err = SENNIT_EPROTO },
     { "a signature with a wrong end", RAW("\xff\0\0\0\0\0\0\0\1\x7e"),
       .err = SENNIT_EPROTO },
-    { "a greeting of ZMTP 2.0", RAW(SIGNATURE "\x01\x08\x00\x00"), .err = SENNIT_EPROTO },
+    { "a greeting of a ZMTP 2.0 REQ", RAW(SIGNATURE "\x01\x03\x00\x00"),
+      .err = SENNIT_EPROTO },
     { "a greeting with a mechanism we do not have",
       RAW(SIGNATURE "\x03\x01"
                     "CURVE" ZEROS16 ZEROS16 ZEROS16),

@@ -72,6 +72,7 @@ static void
 open_one(chaos *c)
 {
     sennit_sock_opts opts = SENNIT_SOCK_OPTS_DEFAULT;
+    sennit_sock_type type = (sennit_sock_type)below(c, 9);
     sennit_sock *sock;
 
     if (c->count == SOCKS_MAX)
@@ -84,14 +85,12 @@ open_one(chaos *c)
     opts.send_timeout_ms = (int)below(c, 3);
     opts.recv_timeout_ms = (int)below(c, 3);
     opts.handshake_timeout_ms = (int)below(c, 200);
-    opts.router_mandatory = below(c, 2);
+    opts.router_mandatory = type == SENNIT_ROUTER && below(c, 2);
     if (below(c, 3) == 0) {
         opts.identity_size = 1;
         opts.identity[0] = (uint8_t)('a' + below(c, 3));
     }
-    assert_int_equal(
-        sennit_sock_open(&sock, c->loop, (sennit_sock_type)below(c, 9), &opts),
-        SENNIT_OK);
+    assert_int_equal(sennit_sock_open(&sock, c->loop, type, &opts), SENNIT_OK);
     c->socks[c->count++] = sock;
     if (below(c, 2) == 0)
         sennit_sock_on_ready(sock, SENNIT_READABLE | SENNIT_WRITABLE | SENNIT_EVENTS,

@@ -70,6 +70,13 @@
 /* Receives of one connection in a row before others get their turn. */
 #define SNI_RECVS_IN_A_ROW 8
 
+/* Sends of one connection in a row before others get their turn: with a peer that reads
+ * as fast as we write, this would never end. */
+#define SNI_SENDS_IN_A_ROW 8
+
+/* How exactly messages are stamped for send_age_max_ms: as much later they are dropped. */
+#define SNI_AGE_GRAIN_NS (5u * 1000u * 1000u)
+
 /* Connections taken from one listener in a row, so that a flood of strangers
  * does not starve those already here. */
 #define SNI_ACCEPTS_PER_TURN 64

@@ -223,7 +223,8 @@ run_posted(sennit_loop *loop)
 
 /* ---- the turn ---------------------------------------------------------- */
 
-/* True when there was something to write. */
+/* True when there was something to write. In a turn each gets its share; outside of one
+ * nobody waits for the rest. */
 static bool
 flush_dirty(sennit_loop *loop)
 {
@@ -231,8 +232,14 @@ flush_dirty(sennit_loop *loop)
     sni_link *link;
 
     loop->gathered = 0;
-    while ((link = sni_list_first(&loop->dirty)) != NULL)
-        sni_session_flush(SNI_OWNER_OF(link, sni_session, dirty));
+    while ((link = sni_list_first(&loop->dirty)) != NULL) {
+        sni_session *session = SNI_OWNER_OF(link, sni_session, dirty);
+
+        if (loop->depth > 0)
+            sni_session_output(session);
+        else
+            sni_session_flush(session);
+    }
     return any;
 }
 
@@ -289,7 +296,7 @@ go_on(sennit_loop *loop)
     take_list(&taken, &loop->again);
     while ((link = sni_list_first(&taken)) != NULL) {
         sni_link_remove(link);
-        sni_session_receive(SNI_OWNER_OF(link, sni_session, again));
+        sni_session_go_on(SNI_OWNER_OF(link, sni_session, again));
     }
     take_list(&taken, &loop->again_listeners);
     while ((link = sni_list_first(&taken)) != NULL) {
@@ -441,7 +448,8 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     int count;
 
     if (loop->depth >= SNI_TURNS_NESTED_MAX)
-        return SENNIT_ESTATE;
+        return sni_loop_fail(loop, SENNIT_ESTATE,
+                             "callbacks that wait are nested more than 8 deep");
     loop->depth++;
     /* A flush may make room for a sender that waits, and nothing would end the wait
      * then: the caller looks again first. */
@@ -473,6 +481,7 @@ sennit_err
 sennit_loop_turn(sennit_loop *loop, int timeout_ms)
 {
     sennit_time until = 0;
+    sennit_err err;
 
     if (!sni_loop_owned(loop))
         return SENNIT_ETHREAD;
@@ -480,7 +489,11 @@ sennit_loop_turn(sennit_loop *loop, int timeout_ms)
         until = SENNIT_NEVER;
     else if (timeout_ms > 0)
         until = sni_loop_now(loop) + (sennit_time)timeout_ms * 1000000u;
-    return sni_loop_turn(loop, until);
+    if (until > 0 && sni_loop_terminated(loop))
+        return SENNIT_ETERM;
+    err = sni_loop_turn(loop, until);
+    return err == SENNIT_OK && until > 0 && sni_loop_terminated(loop) ? SENNIT_ETERM
+                                                                      : err;
 }
 
 sennit_err

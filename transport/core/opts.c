@@ -145,18 +145,6 @@ static const field owners[] = {
 /* Nothing is accepted and ignored. */
 #define PENDING(member) FIELD(member, 0, #member " is not built yet")
 static const field pending[] = {
-    PENDING(send_hwm_bytes),
-    PENDING(recv_hwm_bytes),
-    PENDING(conflate),
-    PENDING(send_age_max_ms),
-    PENDING(send_batch_bytes),
-    PENDING(recv_batch_bytes),
-    PENDING(immediate),
-    PENDING(heartbeat_interval_ms),
-    PENDING(heartbeat_timeout_ms),
-    PENDING(heartbeat_ttl_ms),
-    PENDING(zmtp_unversioned),
-    PENDING(properties_count),
     PENDING(hello.size),
     PENDING(disconnected.size),
     PENDING(hiccup.size),
@@ -527,7 +515,7 @@ apply(sennit_sock *sock)
 
     for (sni_link *link = sock->pipes.next; link != &sock->pipes; link = next) {
         next = link->next;
-        sni_pipe_marks_moved(SNI_OWNER_OF(link, sni_pipe, link));
+        sni_pipe_apply_opts(SNI_OWNER_OF(link, sni_pipe, link));
     }
     sni_sock_touch(sock);
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/pipe.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "core/dialer.h"
+#include "core/fresh.h"
 #include "core/inproc.h"
 #include "core/session.h"
 #include "core/sock.h"
@@ -22,10 +26,28 @@ sni_pipe_new(sni_pipe **out, sennit_loop *loop, sennit_sock *sock)
     sni_outq_init(&pipe->outq, alloc, &loop->chunks);
     sni_msgq_init(&pipe->inq, alloc);
     sni_link_init(&pipe->link);
-    if (sock != NULL)
+    if (sock != NULL && sock->assigned.size > 0 &&
+        sennit_msg_init_copy(&pipe->peer.assigned, sock->assigned.data,
+                             sock->assigned.size) != SENNIT_OK) {
+        sni_release(alloc, pipe);
+        return SENNIT_ENOMEM;
+    }
+    if (sock != NULL) {
+        pipe->outq.raw = sock->type == SENNIT_STREAM;
+        pipe->immediate = sock->opts.immediate;
+        pipe->peer.writable = !pipe->immediate;
+        sni_fresh_begin(pipe);
         sni_list_push(&sock->pipes, &pipe->link);
+    }
     *out = pipe;
     return SENNIT_OK;
+}
+
+void
+sni_pipe_count_disconnect(sni_pipe *pipe, uint64_t msgs)
+{
+    pipe->counts.dropped_disconnect_msgs += msgs;
+    pipe->sock->stats.dropped_disconnect_msgs += msgs;
 }
 
 void
@@ -37,7 +59,7 @@ sni_pipe_restart_output(sni_pipe *pipe)
     /* Its last frame counts it, or the pattern, which may not send that here. */
     if (pipe->outq.swallow && !swallowing)
         dropped--;
-    pipe->sock->stats.dropped_disconnect_msgs += dropped;
+    sni_pipe_count_disconnect(pipe, dropped);
 }
 
 void
@@ -47,8 +69,9 @@ sni_pipe_drop_output(sni_pipe *pipe)
 
     if (pipe->sock != NULL) {
         sni_pipe_restart_output(pipe);
-        pipe->sock->stats.dropped_disconnect_msgs += pipe->outq.msgs;
+        sni_pipe_count_disconnect(pipe, pipe->outq.msgs);
     }
+    sni_timers_stop(&pipe->loop->timers, &pipe->age_timer);
     sni_outq_fini(&pipe->outq);
     /* The frames of an unfinished message that are still to come are dropped too. */
     pipe->outq.open = open;
@@ -67,6 +90,7 @@ sni_pipe_free(sni_pipe *pipe)
     sni_pipe_drop_output(pipe);
     sni_msgq_fini(&pipe->inq);
     sennit_msg_fini(&pipe->peer.identity);
+    sennit_msg_fini(&pipe->peer.assigned);
     sni_link_remove(&pipe->link);
     sni_link_remove(&pipe->dead);
     pipe->loop->socks_changed = true;
@@ -109,19 +133,33 @@ sni_pipe_retire(sni_pipe *pipe)
 /* ---- accounting -------------------------------------------------------- */
 
 static bool
-pipe_full(const sni_pipe *pipe)
+is_full(const sni_pipe *pipe)
 {
-    int hwm = pipe->sock->opts.send_hwm_msgs;
+    const sennit_sock_opts *opts = &pipe->sock->opts;
 
     if (pipe->inproc != NULL)
         return sni_inproc_full(pipe);
-    return hwm > 0 && pipe->outq.msgs >= (size_t)hwm;
+    if (opts->conflate)
+        return false; /* the newest takes the place of the others */
+    return (opts->send_hwm_msgs > 0 && pipe->outq.msgs >= (size_t)opts->send_hwm_msgs) ||
+           (opts->send_hwm_bytes > 0 && pipe->outq.bytes >= opts->send_hwm_bytes);
+}
+
+static bool
+is_open(const sni_pipe *pipe)
+{
+    if (pipe->retired || pipe->leaving)
+        return false;
+    if (!pipe->immediate)
+        return true;
+    return pipe->inproc != NULL ? pipe->peer.connected
+                                : pipe->session != NULL && pipe->session->ready;
 }
 
 void
 sni_pipe_update_writable(sni_pipe *pipe)
 {
-    bool writable = !pipe->retired && !pipe->leaving && !pipe_full(pipe);
+    bool writable = is_open(pipe) && !is_full(pipe);
 
     if (pipe->peer.writable == writable)
         return;
@@ -135,14 +173,27 @@ sni_pipe_update_writable(sni_pipe *pipe)
 }
 
 void
-sni_pipe_marks_moved(sni_pipe *pipe)
+sni_pipe_wrote(sni_pipe *pipe, size_t ended)
 {
-    sni_pipe_update_writable(pipe);
-    if (pipe->inproc != NULL && pipe->inproc->mate != NULL &&
-        pipe->inproc->mate->sock != NULL)
-        sni_pipe_update_writable(pipe->inproc->mate);
-    if (pipe->session != NULL && pipe->session->ready && !pipe->session->recv.pending)
-        sni_session_receive(pipe->session);
+    pipe->counts.delivered_msgs += ended;
+    pipe->sock->stats.delivered_msgs += ended;
+    if (pipe->outq.bytes == 0)
+        pipe->peer.slow = false;
+    /* Marks in bytes are crossed in the middle of a message too. */
+    if (ended > 0 || !pipe->peer.writable)
+        sni_pipe_update_writable(pipe);
+    if (pipe->particular)
+        sni_fresh_watch(pipe);
+}
+
+size_t
+sni_pipe_unread_bytes(const sni_pipe *pipe)
+{
+    size_t bytes = pipe->inq.bytes;
+
+    if (pipe->session != NULL)
+        bytes += sni_engine_unread_bytes(pipe->session->engine);
+    return bytes;
 }
 
 void
@@ -150,7 +201,7 @@ sni_pipe_update_unread(sni_pipe *pipe)
 {
     size_t unread = pipe->inq.msgs;
 
-    if (pipe->session != NULL && pipe->session->engine != NULL)
+    if (pipe->session != NULL)
         unread += sni_engine_unread(pipe->session->engine);
     pipe->peer.unread = unread;
     if (unread > 0 && pipe->attached) {
@@ -168,161 +219,55 @@ sni_pipe_has_output(const sni_pipe *pipe)
     return pipe->outq.bytes > 0;
 }
 
-/* ---- the port ---------------------------------------------------------- */
-
-/* `kept`: false for what is left of a message that was begun on a lost connection. */
-static void
-pushed(sni_pipe *pipe, bool more, bool kept)
+void
+sni_pipe_apply_opts(sni_pipe *pipe)
 {
-    if (!more) {
-        pipe->sock->stats.dropped_disconnect_msgs += !kept;
-        sni_pipe_update_writable(pipe);
-    }
-    if (pipe->session != NULL)
-        sni_session_output_added(pipe->session);
-}
-
-static sennit_err
-pipe_push(sni_peer *peer, sni_msg *msg, bool more)
-{
-    sni_pipe *pipe = sni_pipe_of(peer);
-    sennit_err err;
-    bool kept;
-
-    if (pipe->inproc != NULL)
-        return sni_inproc_push(pipe, msg, more);
-    err = sni_outq_push(&pipe->outq, msg, more, &kept);
-    if (err)
-        return err;
-    sennit_msg_fini(sni_msg_public(msg));
-    pushed(pipe, more, kept);
-    return SENNIT_OK;
-}
-
-/* No memory for a frame: the peer misses the whole message, never a part of it. */
-static void
-miss_publication(sni_pipe *pipe, bool more)
-{
-    pipe->sock->stats.dropped_memory_msgs++;
-    if (pipe->inproc != NULL)
-        sni_inproc_abandon(pipe, more);
-    else if (!sni_outq_abandon(&pipe->outq, more) && pipe->session != NULL)
-        sni_session_end(pipe->session, SENNIT_ENOMEM, "no memory to queue a publication");
-}
-
-/* One copy of a publication. */
-static void
-fan_one(sni_pipe *pipe, const sni_encoded *encoded, const sni_msg *msg, bool more)
-{
-    sennit_msg copy;
-    sennit_err err;
-    bool kept;
-
-    if (pipe->inproc != NULL) {
-        sennit_msg_init(&copy);
-        sennit_msg_copy(&copy, (const sennit_msg *)(const void *)msg);
-        err = sni_inproc_push(pipe, sni_msg_of(&copy), more);
-        sennit_msg_fini(&copy);
-    } else {
-        /* A slow subscriber to rare topics would hold a whole chunk for each message. */
-        err = sni_outq_scattered(&pipe->outq, encoded)
-                  ? sni_outq_push(&pipe->outq, msg, more, &kept)
-                  : sni_outq_push_encoded(&pipe->outq, encoded, &kept);
-        if (err == SENNIT_OK)
-            pushed(pipe, more, kept);
-    }
-    if (err)
-        miss_publication(pipe, more);
-}
-
-static void
-pipe_fan(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg, bool more)
-{
-    sennit_sock *sock = SNI_OWNER_OF(pattern, sennit_sock, pattern);
-    sni_encoded encoded;
-
-    if (count > 0 && sni_chunk_encode(&sock->chunk, &sock->loop->chunks, msg, more,
-                                      &encoded) != SENNIT_OK) {
-        for (size_t i = 0; i < count; i++)
-            miss_publication(sni_pipe_of(peers[i]), more);
-        count = 0;
-    }
-    for (size_t i = 0; i < count; i++)
-        fan_one(sni_pipe_of(peers[i]), &encoded, msg, more);
-    sennit_msg_fini(sni_msg_public(msg));
-}
-
-static sennit_err
-pull_inq(sni_pipe *pipe, sni_msg *msg)
-{
-    if (!sni_msgq_pop(&pipe->inq, msg))
-        return SENNIT_EAGAIN;
-    if (msg->more)
-        return SENNIT_OK;
-    sni_pipe_update_unread(pipe);
-    /* The connection that came after the one these are from had to wait for them. */
+    sni_fresh_begin(pipe);
+    sni_pipe_update_writable(pipe);
+    if (pipe->inproc != NULL && pipe->inproc->mate != NULL &&
+        pipe->inproc->mate->sock != NULL)
+        sni_pipe_update_writable(pipe->inproc->mate);
     if (pipe->session != NULL && pipe->session->ready && !pipe->session->recv.pending)
         sni_session_receive(pipe->session);
-    return SENNIT_OK;
 }
 
-static sennit_err
-pull_engine(sni_pipe *pipe, sni_msg *msg)
+/* ---- the monitor ------------------------------------------------------- */
+
+void
+sni_pipe_endpoint(const sni_pipe *pipe, char *text, size_t size)
 {
-    sni_session *session = pipe->session;
-    sni_engine_event event;
+    const char *endpoint = "";
 
-    if (!sni_engine_next(session->engine, &event))
-        return sni_engine_unread(session->engine) > 0 ? SENNIT_ENOMEM : SENNIT_EAGAIN;
-    SNI_ASSERT(event.kind == SNI_ENGINE_MESSAGE);
-    *msg = event.msg;
-    if (msg->more)
-        return SENNIT_OK;
-    pipe->peer.unread--;
-    if (pipe->peer.unread == 0 || !session->recv.pending)
-        sni_session_receive(session);
-    return SENNIT_OK;
+    if (pipe->inproc != NULL) {
+        snprintf(text, size, "inproc://%s", pipe->inproc->name);
+        return;
+    }
+    if (pipe->session != NULL)
+        endpoint = sni_session_endpoint(pipe->session);
+    for (const sni_link *link = pipe->sock->dialers.next; link != &pipe->sock->dialers;
+         link = link->next) {
+        const sni_dialer *dialer = SNI_CONST_OWNER_OF(link, sni_dialer, link);
+
+        if (dialer->pipe == pipe)
+            endpoint = dialer->endpoint;
+    }
+    snprintf(text, size, "%s", endpoint);
 }
 
-static sennit_err
-pipe_pull(sni_peer *peer, sni_msg *msg)
+void
+sni_pipe_tell(sni_pipe *pipe, sennit_event_kind kind, sennit_bytes topic)
 {
-    sni_pipe *pipe = sni_pipe_of(peer);
+    sennit_event *event = sni_sock_new_event(pipe->sock, kind, "");
+    sennit_bytes identity = sennit_msg_bytes(&pipe->peer.identity);
 
-    if (pipe->inproc != NULL)
-        return sni_inproc_pull(pipe, msg);
-    /* Half of a message was moved when memory ran out: the rest goes the same way. */
-    if (pipe->inq.count > pipe->inq.readable && pipe->session != NULL &&
-        !sni_session_save_input(pipe->session) && pipe->inq.readable == 0)
-        return SENNIT_ENOMEM;
-    if (pipe->inq.readable > 0 || pipe->session == NULL)
-        return pull_inq(pipe, msg);
-    return pull_engine(pipe, msg);
+    if (event == NULL)
+        return;
+    sni_pipe_endpoint(pipe, event->endpoint, sizeof event->endpoint);
+    event->peer = pipe->peer.number;
+    event->topic_size = (uint32_t)topic.size;
+    if (topic.size > sizeof event->topic)
+        topic.size = sizeof event->topic;
+    sni_bytes_put(event->topic, topic);
+    sni_bytes_put(event->identity, identity);
+    event->identity_size = (uint8_t)identity.size;
 }
-
-static sennit_err
-pipe_subscribe(sni_peer *peer, bool on, sennit_bytes topic)
-{
-    sni_pipe *pipe = sni_pipe_of(peer);
-
-    if (pipe->inproc != NULL)
-        return sni_inproc_subscribe(pipe, on, topic);
-    return pipe->session == NULL ? SENNIT_OK
-                                 : sni_session_subscribe(pipe->session, on, topic);
-}
-
-static uint64_t
-pipe_random(sni_pattern *pattern)
-{
-    sennit_sock *sock = SNI_OWNER_OF(pattern, sennit_sock, pattern);
-
-    return sock->loop->io->ops->random(sock->loop->io);
-}
-
-const sni_port sni_pipe_port = {
-    .push = pipe_push,
-    .fan = pipe_fan,
-    .pull = pipe_pull,
-    .subscribe = pipe_subscribe,
-    .random = pipe_random,
-};

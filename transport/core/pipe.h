@@ -6,6 +6,22 @@
 #include "engine/outq.h"
 #include "pattern/pattern.h"
 
+/* What a peer's numbers are made of; sennit_peer says what they mean. */
+typedef struct sni_counts {
+    uint64_t sent_bytes;
+    uint64_t delivered_msgs;
+    uint64_t received_msgs;
+    uint64_t received_bytes;
+    uint64_t dropped_hwm_msgs;
+    uint64_t dropped_disconnect_msgs;
+    uint64_t dropped_memory_msgs;
+    uint64_t dropped_slow_msgs;
+    uint64_t dropped_expired_msgs;
+    uint64_t conflated_out_msgs;
+    uint64_t conflated_in_msgs;
+    uint64_t reconnects; /* the dialer counts them */
+} sni_counts;
+
 /* The two queues between a socket and one peer. A stream pipe writes into the
  * framed outq, which its connections drain one after the other, and reads out of
  * the connection's engine. What an inproc pipe does instead is in core/inproc.h. */
@@ -19,8 +35,13 @@ typedef struct sni_pipe {
     sni_msgq inq; /* inproc, or what a connection that is gone had received */
     struct sni_session *session; /* stream: the connection, or NULL */
     struct sni_inproc *inproc;   /* inproc: the rest of it; NULL: stream */
-    bool leaving;                /* takes no more, but what is queued still leaves */
-    bool retired;                /* takes no more; freed when the last message was read */
+    sni_counts counts;
+    sennit_timer age_timer; /* runs while something waits that will be too old */
+    bool particular;        /* conflates or counts the age: looks before each push */
+    bool immediate;         /* takes messages only while it has a READY connection, and
+                               drops them with it */
+    bool leaving;           /* takes no more, but what is queued still leaves */
+    bool retired;           /* takes no more; freed when the last message was read */
     bool attached;
 } sni_pipe;
 
@@ -52,11 +73,26 @@ void sni_pipe_retire(sni_pipe *pipe);
  * its end, if that is still to come), the others wait for the next connection. */
 void sni_pipe_restart_output(sni_pipe *pipe);
 
+/* Messages for it were dropped because a connection is gone. */
+void sni_pipe_count_disconnect(sni_pipe *pipe, uint64_t msgs);
+
+/* Tells the monitor of its socket. */
+void sni_pipe_tell(sni_pipe *pipe, sennit_event_kind kind, sennit_bytes topic);
+
+/* The bind or connect it belongs to, cut to `size`. */
+void sni_pipe_endpoint(const sni_pipe *pipe, char *text, size_t size);
+
 /* Drops and counts what waits to be sent. */
 void sni_pipe_drop_output(sni_pipe *pipe);
 
-/* The socket's marks have moved, which counts for its pipes at once. */
-void sni_pipe_marks_moved(sni_pipe *pipe);
+/* The socket's options have changed, which counts for its pipes at once. */
+void sni_pipe_apply_opts(sni_pipe *pipe);
+
+/* Bytes of the outq were written, and with them the ends of `ended` messages. */
+void sni_pipe_wrote(sni_pipe *pipe, size_t ended);
+
+/* Bytes received and not handed out. */
+size_t sni_pipe_unread_bytes(const sni_pipe *pipe);
 
 /* Queues drained or high-water mark crossed: keeps peer->writable true. */
 void sni_pipe_update_writable(sni_pipe *pipe);

@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* States, in the order a session goes through them:
+/* The pump. States, in the order a session goes through them:
  *   handshake  !ready
  *   ready      pipe, messages flow
  *   ending     operations are being called back
  * It is taken apart by sni_session_bury() only, at the end of a turn. */
 #include "core/session.h"
 
-#include "base/alloc.h"
 #include "base/assert.h"
 #include "core/dialer.h"
+#include "core/fresh.h"
 #include "core/listener.h"
 #include "core/sock.h"
 
-static void pump_output(sni_session *session);
-static void pump_input(sni_session *session);
-
-static const char *
-endpoint_of(const sni_session *session)
+const char *
+sni_session_endpoint(const sni_session *session)
 {
     if (session->dialer != NULL)
         return session->dialer->endpoint;
     return session->listener != NULL ? session->listener->endpoint : "";
 }
 
-static void
-tell(sni_session *session, sennit_event_kind kind, sennit_err err, const char *reason)
+void
+sni_session_tell(sni_session *session, sennit_event_kind kind, sennit_err err,
+                 const char *reason)
 {
     sennit_bytes identity = { NULL, 0 };
 
@@ -32,8 +30,8 @@ tell(sni_session *session, sennit_event_kind kind, sennit_err err, const char *r
         identity = sennit_msg_bytes(&session->pipe->peer.identity);
     if (identity.size == 0 && session->engine != NULL)
         identity = sni_engine_identity(session->engine);
-    sni_sock_event(session->sock, kind, endpoint_of(session), session->number, err,
-                   reason, 0, identity);
+    sni_sock_event(session->sock, kind, sni_session_endpoint(session), session->number,
+                   err, reason, 0, identity);
 }
 
 /* ---- deadlines --------------------------------------------------------- */
@@ -45,6 +43,14 @@ static bool
 hearing(const sni_session *session)
 {
     return !session->ready || (session->recv.pending && !session->send.pending);
+}
+
+static void
+update_deadline(sni_session *session)
+{
+    if (!session->is_ending)
+        sni_session_set_deadline(session,
+                                 sni_engine_deadline(session->engine, hearing(session)));
 }
 
 static void
@@ -62,11 +68,15 @@ on_deadline(void *arg)
     if (err) {
         (void)sni_engine_why(session->engine, &reason);
         sni_session_end(session, err, reason);
+        return;
     }
+    /* A PING may be due, and the next one after it. */
+    sni_session_output(session);
+    update_deadline(session);
 }
 
-static void
-set_deadline(sni_session *session, sennit_time at)
+void
+sni_session_set_deadline(sni_session *session, sennit_time at)
 {
     sennit_loop *loop = session->sock->loop;
 
@@ -77,131 +87,6 @@ set_deadline(sni_session *session, sennit_time at)
     if (at != SENNIT_NEVER && sni_timers_start(&loop->timers, &session->timer, at,
                                                on_deadline, session) != SENNIT_OK)
         sni_session_end(session, SENNIT_ENOMEM, "no memory for a timer");
-}
-
-static void
-update_deadline(sni_session *session)
-{
-    if (!session->is_ending)
-        set_deadline(session, sni_engine_deadline(session->engine, hearing(session)));
-}
-
-/* ---- opening ----------------------------------------------------------- */
-
-static sennit_err
-open_engine(sni_session *session)
-{
-    sennit_sock *sock = session->sock;
-    sennit_loop *loop = sock->loop;
-    sni_engine_cfg cfg = {
-        .alloc = loop->body_allocator,
-        .windows = loop->recv_blocks,
-        .bodies = loop->bodies,
-        .outq = session->pipe != NULL ? &session->pipe->outq : NULL,
-        .type = sock->type,
-        .identity = sni_bytes(sock->opts.identity, sock->opts.identity_size),
-        .admits = session->dialer == NULL,
-        .publisher = sock->pattern.ops->subscription != NULL,
-        .handshake_timeout = (sennit_time)sock->opts.handshake_timeout_ms * 1000000u,
-        .frame_max_bytes = sock->opts.recv_frame_max_bytes,
-        .message_max_bytes = sock->opts.recv_message_max_bytes,
-        .message_max_parts = sock->opts.recv_message_max_parts,
-        .peer = session->number,
-    };
-
-    return sni_engine_open(&session->engine, &cfg, sni_loop_now(loop));
-}
-
-sennit_err
-sni_session_open(sennit_sock *sock, sni_file *file, sni_dialer *dialer,
-                 sni_listener *listener)
-{
-    sennit_loop *loop = sock->loop;
-    sni_session *session = sni_acquire_zero(&loop->allocator, sizeof *session);
-    sennit_err err;
-
-    if (session == NULL)
-        return SENNIT_ENOMEM;
-    session->sock = sock;
-    session->file = file;
-    session->dialer = dialer;
-    session->listener = listener;
-    session->reason = "";
-    session->timer_at = SENNIT_NEVER;
-    session->number = ++sock->next_number;
-    session->lingering = dialer != NULL && dialer->closing;
-    sni_link_init(&session->link);
-    sni_link_init(&session->dirty);
-    sni_link_init(&session->again);
-    sni_link_init(&session->ending);
-    session->recv = (sni_op){ .kind = SNI_OP_RECV, .file = file, .owner = session };
-    session->send = (sni_op){ .kind = SNI_OP_SEND, .file = file, .owner = session };
-    /* An accepted one's pipe, and with it the queue, comes with READY; until then only
-     * the control lane is written. */
-    session->pipe = dialer != NULL ? dialer->pipe : NULL;
-    err = open_engine(session);
-    if (err) {
-        sni_release(&loop->allocator, session);
-        return err;
-    }
-    sni_list_push(&sock->sessions, &session->link);
-    if (dialer != NULL)
-        dialer->session = session;
-    if (session->pipe != NULL)
-        session->pipe->session = session;
-    tell(session, dialer != NULL ? SENNIT_EVENT_CONNECTED : SENNIT_EVENT_ACCEPTED,
-         SENNIT_OK, "");
-    pump_output(session);
-    pump_input(session);
-    return SENNIT_OK;
-}
-
-/* The handshake is done: the peer becomes one of the socket's. */
-static void
-become_ready(sni_session *session)
-{
-    sennit_sock *sock = session->sock;
-    sennit_err err = SENNIT_OK;
-
-    if (session->pipe == NULL) {
-        sni_pipe *pipe;
-
-        err = sni_pipe_new(&pipe, sock->loop, sock);
-        if (err) {
-            sni_session_end(session, err, "no memory for a peer");
-            return;
-        }
-        session->pipe = pipe;
-        pipe->session = session;
-        sni_engine_set_outq(session->engine, &pipe->outq);
-        err = sni_pipe_attach(pipe);
-        if (err) {
-            sni_session_end(session, err, "this socket has a peer already");
-            return;
-        }
-    }
-    session->pipe->peer.number = session->number;
-    if (session->pipe->attached)
-        err = sni_pattern_connected(&sock->pattern, &session->pipe->peer,
-                                    sni_engine_identity(session->engine));
-    if (err == SENNIT_OK)
-        err = sni_engine_admit(session->engine);
-    if (err) {
-        sni_session_end(session, err,
-                        err == SENNIT_EEXIST ? "identity is in use by another peer"
-                                             : "no memory for a peer");
-        return;
-    }
-    session->ready = true;
-    if (session->listener != NULL)
-        sni_listener_settled(session->listener);
-    session->ready_at = sni_loop_now(sock->loop);
-    sock->stats.connections++;
-    tell(session, SENNIT_EVENT_READY, SENNIT_OK, "");
-    sni_sock_touch(sock);
-    /* What was queued while there was no connection, and subscriptions. */
-    if (!sni_link_linked(&session->dirty))
-        sni_list_push(&sock->loop->dirty, &session->dirty);
 }
 
 /* ---- the pump: output -------------------------------------------------- */
@@ -221,49 +106,22 @@ sent(sni_session *session)
         return;
     }
     ended = sni_engine_wrote(session->engine, op->size);
-    session->sock->stats.delivered_msgs += ended;
     session->wrote = true;
-    if (session->pipe != NULL && ended > 0)
-        sni_pipe_update_writable(session->pipe);
+    if (session->pipe != NULL)
+        sni_pipe_wrote(session->pipe, ended);
 }
 
-static void
-on_finish_over(void *arg)
-{
-    sni_session_end(arg, SENNIT_OK, "closed");
-}
-
-/* Everything is with the kernel. Closing now could still lose it: input that we have
- * not read makes the kernel reset the connection and forget what it has to send. So
- * the peer is told, and has a moment to read and to close. */
-static void
-finish(sni_session *session)
-{
-    sennit_loop *loop = session->sock->loop;
-
-    if (session->finished)
-        return;
-    session->finished = true;
-    if (!session->wrote || session->sock->opts.linger_ms == 0) {
-        on_finish_over(session);
-        return;
-    }
-    loop->io->ops->finish(loop->io, session->file);
-    if (sni_timers_start(&loop->timers, &session->linger_timer,
-                         sni_loop_now(loop) + SNI_FINISH_NS, on_finish_over,
-                         session) != SENNIT_OK)
-        on_finish_over(session);
-    else
-        pump_input(session);
-}
-
-static void
-pump_output(sni_session *session)
+/* Writes until nothing is left, the kernel takes no more, or others should have a turn:
+ * then true. */
+static bool
+pump_some(sni_session *session)
 {
     sni_io *io = session->sock->loop->io;
 
     sni_link_remove(&session->dirty);
-    while (session->engine != NULL && !session->is_ending && !session->send.pending) {
+    for (int row = 0; !session->is_ending && !session->send.pending; row++) {
+        if (row == SNI_SENDS_IN_A_ROW)
+            return true;
         session->send.parts = session->parts;
         session->send.parts_count =
             sni_engine_output(session->engine, session->parts, SNI_SEND_PARTS);
@@ -274,14 +132,37 @@ pump_output(sni_session *session)
         sent(session);
     }
     if (session->lingering && !session->is_ending && !session->send.pending &&
-        session->engine != NULL && !sni_pipe_has_output(session->pipe))
-        finish(session);
+        !sni_pipe_has_output(session->pipe))
+        sni_session_finish(session);
+    return false;
+}
+
+void
+sni_session_take_turns(sni_session *session)
+{
+    if (!session->is_ending && !sni_link_linked(&session->again))
+        sni_list_push(&session->sock->loop->again, &session->again);
+}
+
+void
+sni_session_output(sni_session *session)
+{
+    if (pump_some(session))
+        sni_session_take_turns(session);
 }
 
 void
 sni_session_flush(sni_session *session)
 {
-    pump_output(session);
+    while (pump_some(session))
+        continue;
+}
+
+static void
+mark_dirty(sni_session *session)
+{
+    if (!sni_link_linked(&session->dirty))
+        sni_list_push(&session->sock->loop->dirty, &session->dirty);
 }
 
 void
@@ -289,10 +170,17 @@ sni_session_output_added(sni_session *session)
 {
     if (!session->ready || session->is_ending || session->send.pending)
         return;
-    if (session->pipe->outq.bytes >= SNI_BATCH_BYTES)
-        pump_output(session);
-    else if (!sni_link_linked(&session->dirty))
-        sni_list_push(&session->sock->loop->dirty, &session->dirty);
+    if (session->pipe->outq.bytes >= session->batch_bytes)
+        sni_session_output(session);
+    else
+        mark_dirty(session);
+}
+
+/* Whether control may be queued now; if not, the pattern tells it all at READY. */
+static bool
+takes_control(const sni_session *session)
+{
+    return !session->is_ending && sni_engine_in_traffic(session->engine);
 }
 
 sennit_err
@@ -300,34 +188,74 @@ sni_session_subscribe(sni_session *session, bool on, sennit_bytes topic)
 {
     sennit_err err;
 
-    if (session->is_ending || session->engine == NULL ||
-        !sni_engine_in_traffic(session->engine))
-        return SENNIT_OK; /* told when it is ready */
+    if (!takes_control(session))
+        return SENNIT_OK;
     err = sni_engine_send(session->engine, on ? SNI_ENGINE_SUBSCRIBE : SNI_ENGINE_CANCEL,
                           topic);
-    if (err == SENNIT_OK && !sni_link_linked(&session->dirty))
-        sni_list_push(&session->sock->loop->dirty, &session->dirty);
+    if (err == SENNIT_OK)
+        mark_dirty(session);
     return err;
 }
 
 /* ---- the pump: input --------------------------------------------------- */
 
-/* Back-pressure is not asking: beyond the high-water mark nothing is received. */
+/* Whether the pipe has room for what would be received. Back-pressure is not asking:
+ * beyond a high-water mark nothing is received. */
+static bool
+has_room(const sni_session *session)
+{
+    const sennit_sock_opts *opts = &session->sock->opts;
+    const sni_pipe *pipe = session->pipe;
+
+    if (pipe->peer.paused)
+        return false;
+    if (pipe->peer.unread == 0 || session->hung_up)
+        return true;
+    /* The newest takes the place of the others, unless one is half read. */
+    if (opts->conflate)
+        return sni_engine_unread(session->engine) == 0;
+    return (opts->recv_hwm_msgs == 0 ||
+            pipe->peer.unread < (size_t)opts->recv_hwm_msgs) &&
+           (opts->recv_hwm_bytes == 0 ||
+            sni_pipe_unread_bytes(pipe) < opts->recv_hwm_bytes) &&
+           sni_engine_spare(session->engine) >= SNI_RECV_MIN_BYTES;
+}
+
 static bool
 may_receive(const sni_session *session)
 {
-    int hwm = session->sock->opts.recv_hwm_msgs;
-    size_t unread;
-
     if (session->is_ending || session->recv.pending)
         return false;
-    if (!session->ready || session->pipe->sock->closed)
-        return true;
-    unread = session->pipe->peer.unread;
-    if (unread == 0)
-        return true;
-    return (hwm == 0 || unread < (size_t)hwm) &&
-           sni_engine_spare(session->engine) >= SNI_RECV_MIN_BYTES;
+    return !session->ready || session->sock->closed || has_room(session);
+}
+
+/* Whether what came is looked at now; else it waits until somebody asks for it. */
+static bool
+takes_events(const sni_session *session)
+{
+    const sennit_sock *sock = session->sock;
+
+    if (session->is_ending)
+        return false;
+    return !session->ready || sock->closed ||
+           (sock->pattern.ops->take != NULL && !session->pipe->peer.paused);
+}
+
+/* Takes: `msg`. */
+static sennit_err
+take_message(sni_session *session, sni_msg *msg)
+{
+    sennit_sock *sock = session->sock;
+    sennit_err err = SENNIT_OK;
+
+    /* Nobody reads what a closed socket is sent. */
+    if (!sock->closed && session->pipe->attached) {
+        err = sock->pattern.ops->take(&sock->pattern, &session->pipe->peer, msg);
+        if (err == SENNIT_OK)
+            return err;
+    }
+    sennit_msg_fini(sni_msg_public(msg));
+    return err;
 }
 
 /* Everything the engine has to say that is not a message somebody will ask for. */
@@ -338,19 +266,14 @@ take_events(sni_session *session)
     sni_engine_event event;
     sennit_err err = SENNIT_OK;
 
-    while (!session->is_ending && err == SENNIT_OK &&
-           (!session->ready || sock->pattern.ops->take != NULL || sock->closed) &&
+    while (err == SENNIT_OK && takes_events(session) &&
            sni_engine_next(session->engine, &event)) {
         switch (event.kind) {
         case SNI_ENGINE_READY:
-            become_ready(session);
+            sni_session_become_ready(session);
             break;
         case SNI_ENGINE_MESSAGE:
-            /* Nobody reads what a closed socket is sent. */
-            if (!sock->closed && session->pipe->attached)
-                err = sock->pattern.ops->take(&sock->pattern, &session->pipe->peer,
-                                              &event.msg);
-            sennit_msg_fini(sni_msg_public(&event.msg));
+            err = take_message(session, &event.msg);
             break;
         case SNI_ENGINE_SUBSCRIBE:
         case SNI_ENGINE_CANCEL:
@@ -363,8 +286,13 @@ take_events(sni_session *session)
     }
     if (err)
         sni_session_end(session, err, "subscription refused");
-    if (session->ready && !session->is_ending)
-        sni_pipe_update_unread(session->pipe);
+    if (!session->ready || session->is_ending)
+        return;
+    if (sock->opts.conflate)
+        sni_fresh_input(session->pipe);
+    else if (session->hung_up)
+        (void)sni_session_save_input(session);
+    sni_pipe_update_unread(session->pipe);
 }
 
 static void
@@ -377,53 +305,102 @@ received(sni_session *session)
 
     op->home = NULL;
     if (!session->is_ending && err == SENNIT_OK) {
-        err = sni_engine_feed(session->engine, sni_bytes(op->into, op->size), home,
-                              sni_loop_now(session->sock->loop));
+        sennit_time now = sni_loop_now(session->sock->loop);
+
+        if (op->size > 0)
+            session->received_at = now;
+        err = sni_engine_feed(session->engine, sni_bytes(op->into, op->size), home, now);
         if (err)
             (void)sni_engine_why(session->engine, &reason);
         /* A peer that is going to be refused gets our greeting first: it can tell. */
         if (!session->ready && sni_engine_control_waiting(session->engine))
-            pump_output(session);
+            sni_session_output(session);
         take_events(session);
     }
     sni_block_unref(home);
     if (err)
         sni_session_end(session, err, reason);
     else if (!session->is_ending && sni_engine_control_waiting(session->engine))
-        pump_output(session);
+        sni_session_output(session);
 }
 
+/* Where to receive into, and no more than recv_batch_bytes. */
 static void
-pump_input(sni_session *session)
+aim(sni_session *session)
+{
+    sni_op *op = &session->recv;
+    sni_engine_room room;
+
+    op->home = NULL;
+    if (sni_engine_sink(session->engine, &room)) {
+        op->home = sni_block_ref(room.home);
+        op->into = room.data;
+        op->room = room.size < session->recv_bytes ? room.size : session->recv_bytes;
+    } else if (session->recv_bytes < SNI_RECV_BYTES) {
+        /* The backend's own are larger. */
+        op->home =
+            sni_block_new(session->sock->loop->body_allocator, session->recv_bytes);
+        if (op->home == NULL)
+            return;
+        op->into = op->home->data;
+        op->room = session->recv_bytes;
+    }
+}
+
+/* It does not receive, and is told nevertheless when its peer leaves. */
+static void
+watch_hangup(sni_session *session)
 {
     sni_io *io = session->sock->loop->io;
 
-    for (int row = 0; may_receive(session); row++) {
-        sni_engine_room room;
-
-        if (row == SNI_RECVS_IN_A_ROW) {
-            if (!sni_link_linked(&session->again))
-                sni_list_push(&session->sock->loop->again, &session->again);
-            break;
-        }
-        session->recv.home = NULL;
-        if (sni_engine_sink(session->engine, &room)) {
-            session->recv.home = sni_block_ref(room.home);
-            session->recv.into = room.data;
-            session->recv.room = room.size;
-        }
-        if (!io->ops->submit(io, &session->recv))
-            break;
-        received(session);
-    }
-    if (session->engine != NULL)
-        update_deadline(session);
+    if (session->is_ending || session->recv.pending || session->hangup.pending ||
+        session->hung_up)
+        return;
+    if (io->ops->submit(io, &session->hangup))
+        sni_session_done(session, &session->hangup);
 }
 
 void
 sni_session_receive(sni_session *session)
 {
-    pump_input(session);
+    sni_io *io = session->sock->loop->io;
+    int row;
+
+    for (row = 0; row < SNI_RECVS_IN_A_ROW && may_receive(session); row++) {
+        aim(session);
+        if (!io->ops->submit(io, &session->recv))
+            break;
+        received(session);
+    }
+    if (row == SNI_RECVS_IN_A_ROW)
+        sni_session_take_turns(session);
+    else
+        watch_hangup(session);
+    update_deadline(session);
+}
+
+/* The peer has left while we did not listen. What it has sent and we have not received
+ * is no more than the kernel holds: it is taken in, marks or not, up to the end. */
+static void
+hung_up(sni_session *session)
+{
+    if (session->is_ending || session->recv.pending)
+        return;
+    session->hung_up = true;
+    if (session->sock->pattern.ops->take != NULL)
+        sni_session_end(session, SENNIT_ECONNRESET, "closed by peer");
+    else
+        sni_session_take_turns(session);
+}
+
+void
+sni_session_go_on(sni_session *session)
+{
+    /* A publisher's peer that was paused has left things to be taken. */
+    if (session->ready)
+        take_events(session);
+    sni_session_output(session);
+    sni_session_receive(session);
 }
 
 void
@@ -433,172 +410,21 @@ sni_session_done(sni_session *session, sni_op *op)
     case SNI_OP_RECV:
         received(session);
         if (!session->is_ending)
-            pump_input(session);
+            sni_session_receive(session);
         break;
     case SNI_OP_SEND:
         sent(session);
         if (!session->is_ending)
-            pump_output(session);
+            sni_session_output(session);
+        update_deadline(session);
+        break;
+    case SNI_OP_HANGUP:
+        hung_up(session);
         break;
     case SNI_OP_ACCEPT:
     case SNI_OP_CONNECT:
     case SNI_OP_RESOLVE:
-    case SNI_OP_HANGUP:
         SNI_ASSERT(op->kind == SNI_OP_RECV);
         break;
     }
-}
-
-/* ---- ending ------------------------------------------------------------ */
-
-static void
-take_back(sni_io *io, sni_op *op)
-{
-    if (!io->ops->retract(io, op))
-        io->ops->cancel(io, op);
-}
-
-void
-sni_session_end(sni_session *session, sennit_err err, const char *reason)
-{
-    sni_io *io = session->sock->loop->io;
-
-    if (session->is_ending)
-        return;
-    session->is_ending = true;
-    session->err = err;
-    session->reason = reason;
-    take_back(io, &session->recv);
-    take_back(io, &session->send);
-    /* Nobody is sent to a peer that is known to be gone. A message to it that is being
-     * sent, perhaps right now, is settled when the session is taken apart. */
-    if (session->dialer == NULL && session->pipe != NULL) {
-        session->pipe->leaving = true;
-        sni_pipe_update_writable(session->pipe);
-    }
-    sni_link_remove(&session->dirty);
-    sni_link_remove(&session->again);
-    sni_list_push(&session->sock->loop->ending, &session->ending);
-}
-
-static void
-on_linger_over(void *arg)
-{
-    sni_session_end(arg, SENNIT_ETIMEDOUT, "closed with messages unsent after linger_ms");
-}
-
-void
-sni_session_linger(sni_session *session)
-{
-    sennit_loop *loop = session->sock->loop;
-    int linger_ms = session->sock->opts.linger_ms;
-
-    session->lingering = true;
-    if (session->pipe != NULL)
-        sni_pipe_leave(session->pipe);
-    if (linger_ms == 0 || session->pipe == NULL ||
-        (!session->ready && !sni_pipe_has_output(session->pipe))) {
-        sni_session_end(session, SENNIT_OK, "closed");
-        return;
-    }
-    if (session->ready && !sni_pipe_has_output(session->pipe)) {
-        pump_output(session);
-        return;
-    }
-    /* Without memory for the timer nothing would ever end the lingering. */
-    if (linger_ms > 0 &&
-        sni_timers_start(&loop->timers, &session->linger_timer,
-                         sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u,
-                         on_linger_over, session) != SENNIT_OK)
-        on_linger_over(session);
-    else if (session->engine != NULL)
-        pump_output(session);
-}
-
-bool
-sni_session_save_input(sni_session *session)
-{
-    sni_pipe *pipe = session->pipe;
-    sni_engine_event event;
-
-    if (pipe == NULL || session->engine == NULL || !session->ready || !pipe->attached ||
-        !session->sock->pattern.ops->receives)
-        return true;
-    while (sni_engine_unread(session->engine) > 0) {
-        if (sni_msgq_reserve(&pipe->inq) != SENNIT_OK ||
-            !sni_engine_next(session->engine, &event))
-            return false;
-        if (event.kind == SNI_ENGINE_MESSAGE)
-            (void)sni_msgq_push(&pipe->inq, &event.msg, event.msg.more);
-    }
-    return true;
-}
-
-static void
-leave_pipe(sni_session *session)
-{
-    sni_pipe *pipe = session->pipe;
-    sennit_sock *sock = session->sock;
-
-    if (pipe == NULL)
-        return;
-    pipe->session = NULL;
-    sni_pipe_restart_output(pipe);
-    /* What was addressed to this peer must not reach another that answers at the same
-     * endpoint. */
-    if (sock->type == SENNIT_ROUTER || sock->type == SENNIT_REP)
-        sni_pipe_drop_output(pipe);
-    if (pipe->attached && pipe->peer.connected)
-        sni_pattern_disconnected(&sock->pattern, &pipe->peer, pipe->outq.bytes == 0);
-    sni_pipe_update_writable(pipe);
-    if (session->dialer == NULL)
-        sni_pipe_retire(pipe);
-    else
-        sni_pipe_update_unread(pipe);
-    sni_sock_touch(sock);
-}
-
-bool
-sni_session_bury(sni_session *session)
-{
-    sennit_sock *sock = session->sock;
-    sennit_loop *loop = sock->loop;
-    sni_dialer *dialer = session->dialer;
-    sennit_time ready_for = 0;
-
-    if (session->recv.pending || session->send.pending)
-        return false;
-    if (!sni_session_save_input(session)) {
-        /* Nothing is lost for want of memory: it stays until there is some, or until
-         * the application has read it out of the engine. */
-        loop->short_of_memory = true;
-        return false;
-    }
-    if (session->ready) {
-        sennit_time now = sni_loop_now(loop);
-
-        ready_for = now > session->ready_at ? now - session->ready_at : 1;
-        sock->stats.connections--;
-        tell(session, SENNIT_EVENT_DISCONNECTED, session->err, session->reason);
-    } else {
-        if (session->listener != NULL)
-            sni_listener_settled(session->listener);
-        sock->stats.handshakes_failed++;
-        tell(session, SENNIT_EVENT_HANDSHAKE_FAILED, session->err, session->reason);
-    }
-    leave_pipe(session);
-    sni_timers_stop(&loop->timers, &session->timer);
-    sni_timers_stop(&loop->timers, &session->linger_timer);
-    sni_engine_free(session->engine);
-    sni_block_unref(session->recv.home);
-    loop->io->ops->close(loop->io, session->file);
-    sni_link_remove(&session->link);
-    sni_link_remove(&session->ending);
-    if (dialer != NULL) {
-        dialer->session = NULL;
-        sni_dialer_lost(dialer, ready_for);
-    }
-    loop->socks_changed = true;
-    sni_release(&loop->allocator, session);
-    return true;
 }

@@ -8,8 +8,9 @@
 #include "engine/engine.h"
 
 /* One connection: an engine, the file it speaks through, and the pump that moves
- * data between pipe, engine and I/O. To understand the flow read pump_output() and
- * pump_input(). */
+ * data between pipe, engine and I/O. To understand the flow read pump_some() and
+ * sni_session_receive() in session.c; session_open.c is how it begins, session_end.c
+ * how it ends. */
 typedef struct sni_session {
     sennit_sock *sock;
     struct sni_dialer *dialer;     /* it connects for this one, or ... */
@@ -23,17 +24,22 @@ typedef struct sni_session {
     sni_pipe *pipe; /* NULL until READY when accepted */
     sni_op recv;
     sni_op send;
+    sni_op hangup; /* while it has stopped to receive */
     sennit_bytes parts[SNI_SEND_PARTS];
     sennit_timer timer; /* the engine's deadline */
     sennit_time timer_at;
     sennit_timer linger_timer;
     sennit_time ready_at;
+    sennit_time received_at; /* when the last bytes came; 0: none yet */
+    size_t batch_bytes;      /* gathered before it is written */
+    size_t recv_bytes;       /* most of one receive */
     uint32_t number;
     bool ready;
     bool is_ending;
     bool lingering; /* ends as soon as everything is written ... */
     bool finished;  /* ... and the peer has closed, or time is up */
     bool wrote;     /* something was ever written on it */
+    bool hung_up;   /* the peer has said its last: what is left of it is taken in */
     sennit_err err; /* why it ends */
     const char *reason;
 } sni_session;
@@ -53,18 +59,35 @@ void sni_session_output_added(sni_session *session);
 /* SUBSCRIBE or CANCEL goes out on the control lane. Errors: ENOMEM. */
 sennit_err sni_session_subscribe(sni_session *session, bool on, sennit_bytes topic);
 
-/* Receives more, if back-pressure allows it: the application has read from it, or it
- * had stopped to let others have a turn. */
+/* The first message of the connection. Errors: ENOMEM. */
+sennit_err sni_session_greet(sni_session *session, sennit_bytes body);
+
+/* Receives more, if back-pressure allows it: the application has read from it. */
 void sni_session_receive(sni_session *session);
 
-/* Writes what was gathered. */
+/* Goes on where it had stopped to let others have a turn. */
+void sni_session_go_on(sni_session *session);
+
+/* Goes on in the next turn. */
+void sni_session_take_turns(sni_session *session);
+
+/* Writes what was gathered, as far as the kernel takes it. */
 void sni_session_flush(sni_session *session);
+
+/* The same, but no more than is fair to others; the rest in the next turn. */
+void sni_session_output(sni_session *session);
 
 /* Begins the end: it will be taken apart at the end of a turn. Repeats are no-ops. */
 void sni_session_end(sni_session *session, sennit_err err, const char *reason);
 
-/* Ends it when everything is written, or after the socket's linger_ms. */
+/* Ends it when everything is written, or after the socket's linger_ms; its pipe takes no
+ * more. */
 void sni_session_linger(sni_session *session);
+
+/* The same for a connection that the peer has to leave, with a reason; what we
+ * connected will be connected again, and its pipe takes messages again then. */
+void sni_session_dismiss(sni_session *session, bool flush, sennit_err err,
+                         const char *reason);
 
 /* Moves what was received whole, and is still the application's, from the engine to
  * the pipe. False when there is no memory; what is left can be moved later. */
@@ -72,5 +95,23 @@ bool sni_session_save_input(sni_session *session);
 
 /* Takes it apart if all its operations are home; false otherwise. */
 bool sni_session_bury(sni_session *session);
+
+/* The bind or connect it belongs to; "" after unbind. */
+const char *sni_session_endpoint(const sni_session *session);
+
+/* ---- between the three sources ----------------------------------------- */
+
+/* Tells the monitor. */
+void sni_session_tell(sni_session *session, sennit_event_kind kind, sennit_err err,
+                      const char *reason);
+
+/* When on_deadline() is to be called next, or SENNIT_NEVER. */
+void sni_session_set_deadline(sni_session *session, sennit_time at);
+
+/* The handshake is done: the peer becomes one of the socket's. */
+void sni_session_become_ready(sni_session *session);
+
+/* Everything is with the kernel and it lingers: the peer is to close first. */
+void sni_session_finish(sni_session *session);
 
 #endif /* SENNIT_CORE_SESSION_H */

@@ -18,22 +18,6 @@ sni_sock_touch(sennit_sock *sock)
         sni_list_push(&sock->loop->touched, &sock->touched);
 }
 
-void
-sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
-{
-    *out = sock->stats;
-    out->queued_msgs = 0;
-    out->queued_bytes = 0;
-    for (const sni_link *link = sock->pipes.next; link != &sock->pipes;
-         link = link->next) {
-        const sni_pipe *pipe = SNI_CONST_OWNER_OF(link, sni_pipe, link);
-
-        out->queued_msgs += pipe->outq.msgs;
-        out->queued_bytes += pipe->outq.bytes;
-        sni_inproc_add_queued(pipe, out);
-    }
-}
-
 unsigned
 sennit_sock_ready(sennit_sock *sock)
 {
@@ -247,6 +231,16 @@ set_last_endpoint(sennit_sock *sock, const char *endpoint)
 }
 
 static sennit_err
+enter_endpoint(sennit_sock *sock)
+{
+    sennit_err err = enter(sock);
+
+    if (err == SENNIT_OK && sni_loop_terminated(sock->loop))
+        return SENNIT_ETERM;
+    return err;
+}
+
+static sennit_err
 fail(sennit_sock *sock, sennit_err err, const char *why)
 {
     return why != NULL ? sni_loop_fail(sock->loop, err, why) : err;
@@ -265,7 +259,7 @@ sennit_sock_bind(sennit_sock *sock, const char *endpoint)
 {
     sni_endpoint parsed;
     const char *why = NULL;
-    sennit_err err = enter(sock);
+    sennit_err err = enter_endpoint(sock);
 
     if (err)
         return err;
@@ -284,7 +278,7 @@ sennit_err
 sennit_sock_bind_fd(sennit_sock *sock, int fd)
 {
     const char *why = NULL;
-    sennit_err err = enter(sock);
+    sennit_err err = enter_endpoint(sock);
 
     if (err)
         return err;
@@ -316,7 +310,7 @@ sennit_sock_connect(sennit_sock *sock, const char *endpoint)
 {
     sni_endpoint parsed;
     const char *why = NULL;
-    sennit_err err = enter(sock);
+    sennit_err err = enter_endpoint(sock);
 
     if (err == SENNIT_OK)
         err = sni_endpoint_parse(endpoint, false, &parsed, &why);
@@ -331,6 +325,25 @@ sennit_sock_connect(sennit_sock *sock, const char *endpoint)
     if (err == SENNIT_OK)
         set_last_endpoint(sock, endpoint);
     return fail(sock, err, why);
+}
+
+sennit_err
+sennit_sock_connect_as(sennit_sock *sock, const char *endpoint, sennit_bytes identity)
+{
+    sennit_err err;
+
+    if (!sni_loop_owned(sock->loop))
+        return SENNIT_ETHREAD;
+    if (sock->type != SENNIT_ROUTER && sock->type != SENNIT_STREAM)
+        return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
+                             "only ROUTER and STREAM know peers by an identity");
+    if (identity.size == 0 || identity.size > SENNIT_IDENTITY_MAX)
+        return sni_loop_fail(sock->loop, SENNIT_EINVAL,
+                             "identity is not of 1 to 255 octets");
+    sock->assigned = identity;
+    err = sennit_sock_connect(sock, endpoint);
+    sock->assigned = sni_bytes(NULL, 0);
+    return err;
 }
 
 sennit_err
@@ -384,47 +397,50 @@ sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
     return SENNIT_OK;
 }
 
-sennit_err
-sennit_sock_subscribe(sennit_sock *sock, sennit_bytes prefix)
+static sennit_err
+subscribe(sennit_sock *sock, bool on, sennit_bytes prefix)
 {
     sennit_err err = enter(sock);
 
     if (err)
         return err;
-    if (sock->type != SENNIT_SUB)
-        return SENNIT_ENOTSUP;
-    if (prefix.size > SNI_TOPIC_MAX_BYTES)
+    if (prefix.size > SNI_TOPIC_MAX_BYTES && on)
         return SENNIT_EMSGSIZE;
-    err = sni_pattern_subscribe(&sock->pattern, true, prefix);
+    err = sni_pattern_subscribe(&sock->pattern, on, prefix);
     sennit_sock_flush(sock);
+    if (err == SENNIT_ENOTSUP)
+        return sni_loop_fail(sock->loop, err,
+                             "only SUB, XSUB, and XPUB with xpub_manual subscribe");
+    if (err == SENNIT_ESTATE)
+        return sni_loop_fail(sock->loop, err, "no subscription was received yet");
     return err;
+}
+
+sennit_err
+sennit_sock_subscribe(sennit_sock *sock, sennit_bytes prefix)
+{
+    return subscribe(sock, true, prefix);
 }
 
 sennit_err
 sennit_sock_unsubscribe(sennit_sock *sock, sennit_bytes prefix)
 {
-    sennit_err err = enter(sock);
-
-    if (err)
-        return err;
-    if (sock->type != SENNIT_SUB)
-        return SENNIT_ENOTSUP;
-    err = sni_pattern_subscribe(&sock->pattern, false, prefix);
-    sennit_sock_flush(sock);
-    return err;
+    return subscribe(sock, false, prefix);
 }
 
 /* ---- sending and receiving --------------------------------------------- */
 
 /* Turns the loop until something happens. A callback may close the socket, which
  * then stays until the last call that waits on it has returned.
- * Errors: EAGAIN (the time is up), ECLOSED, and those of the turn. */
+ * Errors: EAGAIN (the time is up), ETERM, ECLOSED, and those of the turn. */
 static sennit_err
 wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
 {
     sennit_loop *loop = sock->loop;
     sennit_err err;
 
+    if (sni_loop_terminated(loop))
+        return SENNIT_ETERM;
     if (*until == 0)
         *until = timeout_ms < 0 ? SENNIT_NEVER
                                 : sni_loop_now(loop) + (sennit_time)timeout_ms * 1000000u;
@@ -440,6 +456,17 @@ wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
     return SENNIT_ECLOSED;
 }
 
+sennit_err
+sni_sock_wait(sennit_sock *sock, const uint64_t *reached, uint64_t count, int timeout_ms)
+{
+    sennit_time until = 0;
+    sennit_err err = enter(sock);
+
+    while (err == SENNIT_OK && *reached < count)
+        err = wait_turn(sock, timeout_ms, &until);
+    return err;
+}
+
 /* How long a call has tried already. */
 typedef struct waiting {
     bool served;       /* without waiting: what happened meanwhile was looked at */
@@ -453,11 +480,32 @@ try_again(sennit_sock *sock, waiting *wait, unsigned flags, int timeout_ms)
 {
     if (!(flags & SENNIT_DONTWAIT) && timeout_ms != 0)
         return wait_turn(sock, timeout_ms, &wait->until);
+    if (sni_loop_terminated(sock->loop))
+        return SENNIT_ETERM;
     if (wait->served)
         return SENNIT_EAGAIN;
     wait->served = true;
     sni_loop_service(sock->loop);
     return SENNIT_OK;
+}
+
+/* The policy refused: says why, where that is more than the error. */
+static sennit_err
+refused(sennit_sock *sock, sennit_err err, bool sending)
+{
+    if (err == SENNIT_ENOTSUP)
+        return sni_loop_fail(sock->loop, err,
+                             sending ? "a socket of this type does not send"
+                                     : "a socket of this type does not receive");
+    if (err == SENNIT_ESTATE && sock->type == SENNIT_REQ)
+        return sni_loop_fail(sock->loop, err,
+                             sending ? "a REQ receives the reply before it sends again"
+                                     : "a REQ sends a request before it receives");
+    if (err == SENNIT_ESTATE)
+        return sni_loop_fail(sock->loop, err,
+                             sending ? "a REP receives a request before it sends"
+                                     : "a REP sends its reply before it receives again");
+    return err;
 }
 
 sennit_err
@@ -468,6 +516,9 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
     waiting wait = { false, 0 };
     sennit_err err = enter(sock);
 
+    if (more && sock->opts.conflate && err == SENNIT_OK)
+        return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
+                             "conflate is for messages of a single frame");
     while (err == SENNIT_OK) {
         err = sni_pattern_send(&sock->pattern, sni_msg_of(msg), more);
         if (err == SENNIT_OK) {
@@ -479,8 +530,9 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
             }
             return SENNIT_OK;
         }
-        if (err == SENNIT_EAGAIN)
-            err = try_again(sock, &wait, flags, sock->opts.send_timeout_ms);
+        if (err != SENNIT_EAGAIN)
+            return refused(sock, err, true);
+        err = try_again(sock, &wait, flags, sock->opts.send_timeout_ms);
     }
     return err;
 }
@@ -500,13 +552,15 @@ sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
             *sni_msg_of(msg) = taken;
             sock->stats.received_bytes += sni_msg_size_of(&taken);
             sock->stats.received_msgs += !taken.more;
+            sock->receiving = taken.more;
             if (!taken.more)
                 sni_sock_touch(sock);
             sni_loop_taken(sock->loop);
             return SENNIT_OK;
         }
-        if (err == SENNIT_EAGAIN)
-            err = try_again(sock, &wait, flags, sock->opts.recv_timeout_ms);
+        if (err != SENNIT_EAGAIN)
+            return refused(sock, err, false);
+        err = try_again(sock, &wait, flags, sock->opts.recv_timeout_ms);
     }
     return err;
 }

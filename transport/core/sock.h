@@ -24,9 +24,11 @@ struct sennit_sock {
     sni_link listeners;
     sni_chunk chunk; /* PUB: where publications are encoded, once */
     uint32_t next_number;
-    bool closed;    /* by the application; freed when nothing of it is left */
-    bool in_call;   /* its on_ready callback is running */
-    unsigned calls; /* blocking calls that wait on it */
+    sennit_bytes assigned; /* what the peer of the next connect is to be known by */
+    bool receiving;        /* in the middle of a message */
+    bool closed;           /* by the application; freed when nothing of it is left */
+    bool in_call;          /* its on_ready callback is running */
+    unsigned calls;        /* blocking calls that wait on it */
     sennit_sock_fn *on_ready;
     void *on_ready_arg;
     unsigned interest;
@@ -45,6 +47,11 @@ sennit_event *sni_sock_new_event(sennit_sock *sock, sennit_event_kind kind,
 void sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpoint,
                     uint32_t number, sennit_err err, const char *reason,
                     uint32_t delay_ms, sennit_bytes identity);
+
+/* Turns the loop until `*reached` is `count` or more. Errors: as of
+ * sennit_sock_wait_connections(). */
+sennit_err sni_sock_wait(sennit_sock *sock, const uint64_t *reached, uint64_t count,
+                         int timeout_ms);
 
 /* Calls the application if there is something it asked for. */
 void sni_sock_call(sennit_sock *sock);

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* A socket's peers and numbers, for those who look on. */
+#include "core/sock.h"
+
+#include <stdio.h>
+
+#include "core/dialer.h"
+#include "core/inproc.h"
+#include "core/session.h"
+
+/* ---- numbers ----------------------------------------------------------- */
+
+void
+sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
+{
+    *out = sock->stats;
+    out->queued_msgs = 0;
+    out->queued_bytes = 0;
+    for (const sni_link *link = sock->pipes.next; link != &sock->pipes;
+         link = link->next) {
+        const sni_pipe *pipe = SNI_CONST_OWNER_OF(link, sni_pipe, link);
+
+        out->queued_msgs += pipe->outq.msgs;
+        out->queued_bytes += pipe->outq.bytes;
+        sni_inproc_add_queued(pipe, out);
+    }
+}
+
+/* ---- peers ------------------------------------------------------------- */
+
+static void
+fill_counts(const sni_pipe *pipe, sennit_peer *out)
+{
+    const sni_counts *counts = &pipe->counts;
+    sennit_sock_stats waiting = { 0 };
+
+    sni_inproc_add_queued(pipe, &waiting);
+    out->queued_msgs = pipe->outq.msgs + waiting.queued_msgs;
+    out->queued_bytes = pipe->outq.bytes + waiting.queued_bytes;
+    out->unread_msgs = pipe->peer.unread;
+    out->unread_bytes = sni_pipe_unread_bytes(pipe);
+    out->sent_bytes = counts->sent_bytes;
+    out->delivered_msgs = counts->delivered_msgs;
+    out->received_msgs = counts->received_msgs;
+    out->received_bytes = counts->received_bytes;
+    out->dropped_hwm_msgs = counts->dropped_hwm_msgs;
+    out->dropped_disconnect_msgs = counts->dropped_disconnect_msgs;
+    out->dropped_memory_msgs = counts->dropped_memory_msgs;
+    out->dropped_slow_msgs = counts->dropped_slow_msgs;
+    out->dropped_conflated_msgs = counts->conflated_out_msgs + counts->conflated_in_msgs;
+    out->dropped_expired_msgs = counts->dropped_expired_msgs;
+    out->subscriptions = pipe->peer.topics;
+    out->reconnects = counts->reconnects;
+    /* Every message that was accepted is in exactly one of these. */
+    out->sent_msgs = out->delivered_msgs + out->queued_msgs + out->dropped_hwm_msgs +
+                     out->dropped_disconnect_msgs + out->dropped_memory_msgs +
+                     out->dropped_slow_msgs + counts->conflated_out_msgs +
+                     out->dropped_expired_msgs;
+}
+
+static void
+fill_connection(const sni_session *session, sennit_peer *out)
+{
+    sennit_bytes identity;
+    sni_engine_peer peer;
+
+    out->number = session->number;
+    out->ready = session->ready;
+    out->accepted = session->dialer == NULL;
+    out->ready_at = session->ready_at;
+    out->received_at = session->received_at;
+    snprintf(out->endpoint, sizeof out->endpoint, "%s", sni_session_endpoint(session));
+    if (!session->ready)
+        return;
+    peer = sni_engine_peer_of(session->engine);
+    out->type = peer.type;
+    out->zmtp_major = peer.major;
+    out->zmtp_minor = peer.minor;
+    identity = sni_engine_identity(session->engine);
+    sni_bytes_put(out->identity, identity);
+    out->identity_size = (uint8_t)identity.size;
+}
+
+static void
+fill_peer(const sni_pipe *pipe, sennit_peer *out)
+{
+    sennit_bytes known_by = sennit_msg_bytes(&pipe->peer.identity);
+
+    fill_counts(pipe, out);
+    if (pipe->session != NULL) {
+        fill_connection(pipe->session, out);
+    } else {
+        sni_pipe_endpoint(pipe, out->endpoint, sizeof out->endpoint);
+        out->number = pipe->inproc != NULL ? pipe->peer.number : 0;
+        out->ready = pipe->peer.connected;
+        out->accepted = pipe->peer.accepted;
+    }
+    if (known_by.size == 0)
+        return;
+    sni_bytes_put(out->identity, known_by);
+    out->identity_size = (uint8_t)known_by.size;
+}
+
+/* One more peer of `count` so far: a place to fill in, or NULL. */
+static sennit_peer *
+next_peer(sennit_peer *peers, size_t peers_max, size_t *count)
+{
+    size_t at = (*count)++;
+
+    if (at >= peers_max)
+        return NULL;
+    peers[at] = (sennit_peer){ .type = -1, .uid = -1, .gid = -1, .pid = -1 };
+    return &peers[at];
+}
+
+size_t
+sennit_sock_get_peers(const sennit_sock *sock, sennit_peer *peers, size_t peers_max)
+{
+    size_t count = 0;
+
+    for (const sni_link *link = sock->pipes.next; link != &sock->pipes;
+         link = link->next) {
+        const sni_pipe *pipe = SNI_CONST_OWNER_OF(link, sni_pipe, link);
+        sennit_peer *out;
+
+        /* It is gone; only unread messages keep it. */
+        if (pipe->retired)
+            continue;
+        out = next_peer(peers, peers_max, &count);
+        if (out != NULL)
+            fill_peer(pipe, out);
+    }
+    /* Accepted, and still in the handshake. */
+    for (const sni_link *link = sock->sessions.next; link != &sock->sessions;
+         link = link->next) {
+        const sni_session *session = SNI_CONST_OWNER_OF(link, sni_session, link);
+        sennit_peer *out =
+            session->pipe == NULL ? next_peer(peers, peers_max, &count) : NULL;
+
+        if (out != NULL)
+            fill_connection(session, out);
+    }
+    return count;
+}
+
+static sni_session *
+find_session(const sennit_sock *sock, uint32_t number)
+{
+    for (sni_link *link = sock->sessions.next; link != &sock->sessions;
+         link = link->next) {
+        sni_session *session = SNI_OWNER_OF(link, sni_session, link);
+
+        if (session->number == number && !session->is_ending)
+            return session;
+    }
+    return NULL;
+}
+
+sennit_err
+sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer, const char *name,
+                          sennit_bytes *value)
+{
+    const sni_session *session = find_session(sock, peer);
+
+    if (session == NULL || !session->ready ||
+        !sni_engine_property(session->engine, sni_bytes(name, strlen(name)), value))
+        return SENNIT_ENOENT;
+    return SENNIT_OK;
+}
+
+sennit_err
+sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer)
+{
+    sni_session *session;
+
+    if (!sni_loop_owned(sock->loop))
+        return SENNIT_ETHREAD;
+    session = find_session(sock, peer);
+    if (session == NULL)
+        return SENNIT_ENOENT;
+    sni_session_dismiss(session, true, SENNIT_OK, "disconnected by the application");
+    return SENNIT_OK;
+}
+
+/* ---- waiting for them -------------------------------------------------- */
+
+sennit_err
+sennit_sock_wait_connections(sennit_sock *sock, uint64_t count, int timeout_ms)
+{
+    return sni_sock_wait(sock, &sock->stats.connections, count, timeout_ms);
+}
+
+sennit_err
+sennit_sock_wait_subscriptions(sennit_sock *sock, uint64_t count, int timeout_ms)
+{
+    if (sock->pattern.ops->subscription == NULL)
+        return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
+                             "only PUB and XPUB have subscribers to wait for");
+    return sni_sock_wait(sock, &sock->stats.subscriptions, count, timeout_ms);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* How a connection ends: in two steps, so that nobody finds it gone in the middle of a
+ * call, and not before what it owes is with the kernel, if there is time for that. */
+#include "core/session.h"
+
+#include "base/alloc.h"
+#include "core/dialer.h"
+#include "core/listener.h"
+#include "core/sock.h"
+
+static void
+take_back(sni_io *io, sni_op *op)
+{
+    if (!io->ops->retract(io, op))
+        io->ops->cancel(io, op);
+}
+
+void
+sni_session_end(sni_session *session, sennit_err err, const char *reason)
+{
+    sni_io *io = session->sock->loop->io;
+
+    if (session->is_ending)
+        return;
+    session->is_ending = true;
+    /* One that lingers for a reason ends for that one. */
+    if (session->err == SENNIT_OK) {
+        session->err = err;
+        session->reason = reason;
+    }
+    take_back(io, &session->recv);
+    take_back(io, &session->send);
+    take_back(io, &session->hangup);
+    /* Nobody is sent to a peer that is known to be gone. A message to it that is being
+     * sent, perhaps right now, is settled when the session is taken apart. */
+    if (session->dialer == NULL && session->pipe != NULL) {
+        session->pipe->leaving = true;
+        sni_pipe_update_writable(session->pipe);
+    }
+    sni_link_remove(&session->dirty);
+    sni_link_remove(&session->again);
+    sni_list_push(&session->sock->loop->ending, &session->ending);
+}
+
+static void
+on_finish_over(void *arg)
+{
+    sni_session_end(arg, SENNIT_OK, "closed");
+}
+
+/* Closing now could still lose what is with the kernel: input that we have not read makes
+ * it reset the connection and forget what it has to send. So the peer is told, and has a
+ * moment to read and to close. */
+void
+sni_session_finish(sni_session *session)
+{
+    sennit_loop *loop = session->sock->loop;
+
+    if (session->finished)
+        return;
+    session->finished = true;
+    if (!session->wrote || session->sock->opts.linger_ms == 0) {
+        on_finish_over(session);
+        return;
+    }
+    loop->io->ops->finish(loop->io, session->file);
+    if (sni_timers_start(&loop->timers, &session->linger_timer,
+                         sni_loop_now(loop) + SNI_FINISH_NS, on_finish_over,
+                         session) != SENNIT_OK)
+        on_finish_over(session);
+    else
+        sni_session_receive(session);
+}
+
+static void
+on_linger_over(void *arg)
+{
+    sni_session_end(arg, SENNIT_ETIMEDOUT, "closed with messages unsent after linger_ms");
+}
+
+static void
+linger(sni_session *session)
+{
+    sennit_loop *loop = session->sock->loop;
+    int linger_ms = session->sock->opts.linger_ms;
+
+    session->lingering = true;
+    if (linger_ms == 0 || session->pipe == NULL ||
+        (!session->ready && !sni_pipe_has_output(session->pipe))) {
+        sni_session_end(session, SENNIT_OK, "closed");
+        return;
+    }
+    if (session->ready && !sni_pipe_has_output(session->pipe)) {
+        sni_session_output(session);
+        return;
+    }
+    /* Without memory for the timer nothing would ever end the lingering. */
+    if (linger_ms > 0 &&
+        sni_timers_start(&loop->timers, &session->linger_timer,
+                         sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u,
+                         on_linger_over, session) != SENNIT_OK)
+        on_linger_over(session);
+    else
+        sni_session_output(session);
+}
+
+void
+sni_session_linger(sni_session *session)
+{
+    if (session->pipe != NULL)
+        sni_pipe_leave(session->pipe);
+    linger(session);
+}
+
+void
+sni_session_dismiss(sni_session *session, bool flush, sennit_err err, const char *reason)
+{
+    if (session->is_ending)
+        return;
+    if (!flush) {
+        sni_session_end(session, err, reason);
+        return;
+    }
+    session->err = err;
+    session->reason = reason;
+    if (session->dialer == NULL) {
+        sni_session_linger(session);
+        return;
+    }
+    if (session->pipe != NULL) {
+        session->pipe->leaving = true;
+        sni_pipe_update_writable(session->pipe);
+    }
+    linger(session);
+}
+
+bool
+sni_session_save_input(sni_session *session)
+{
+    sni_pipe *pipe = session->pipe;
+    sni_engine_event event;
+
+    if (pipe == NULL || !session->ready || !pipe->attached ||
+        !session->sock->pattern.ops->receives || session->sock->pattern.ops->take != NULL)
+        return true;
+    while (sni_engine_unread(session->engine) > 0) {
+        if (sni_msgq_reserve(&pipe->inq) != SENNIT_OK ||
+            !sni_engine_next(session->engine, &event))
+            return false;
+        if (event.kind == SNI_ENGINE_MESSAGE)
+            (void)sni_msgq_push(&pipe->inq, &event.msg, event.msg.more);
+    }
+    return true;
+}
+
+static void
+leave_pipe(sni_session *session)
+{
+    sni_pipe *pipe = session->pipe;
+    sennit_sock *sock = session->sock;
+
+    if (pipe == NULL)
+        return;
+    pipe->session = NULL;
+    sni_pipe_restart_output(pipe);
+    /* What was addressed to this peer must not reach another that answers at the same
+     * endpoint. */
+    if (sock->type == SENNIT_ROUTER || sock->type == SENNIT_REP ||
+        sock->type == SENNIT_STREAM || pipe->immediate)
+        sni_pipe_drop_output(pipe);
+    if (pipe->attached && pipe->peer.connected)
+        sni_pattern_disconnected(&sock->pattern, &pipe->peer, pipe->outq.bytes == 0);
+    if (session->dialer != NULL && !session->dialer->closing)
+        pipe->leaving = false;
+    sni_pipe_update_writable(pipe);
+    if (session->dialer == NULL)
+        sni_pipe_retire(pipe);
+    else
+        sni_pipe_update_unread(pipe);
+    sni_sock_touch(sock);
+}
+
+bool
+sni_session_bury(sni_session *session)
+{
+    sennit_sock *sock = session->sock;
+    sennit_loop *loop = sock->loop;
+    sni_dialer *dialer = session->dialer;
+    sennit_time ready_for = 0;
+
+    if (session->recv.pending || session->send.pending || session->hangup.pending)
+        return false;
+    if (!sni_session_save_input(session)) {
+        /* Nothing is lost for want of memory: it stays until there is some, or until
+         * the application has read it out of the engine. */
+        loop->short_of_memory = true;
+        return false;
+    }
+    if (session->ready) {
+        sennit_time now = sni_loop_now(loop);
+
+        ready_for = now > session->ready_at ? now - session->ready_at : 1;
+        sock->stats.connections--;
+        sni_session_tell(session, SENNIT_EVENT_DISCONNECTED, session->err,
+                         session->reason);
+    } else {
+        if (session->listener != NULL)
+            sni_listener_settled(session->listener);
+        sock->stats.handshakes_failed++;
+        sni_session_tell(session, SENNIT_EVENT_HANDSHAKE_FAILED, session->err,
+                         session->reason);
+    }
+    leave_pipe(session);
+    sni_timers_stop(&loop->timers, &session->timer);
+    sni_timers_stop(&loop->timers, &session->linger_timer);
+    sni_engine_free(session->engine);
+    sni_block_unref(session->recv.home);
+    loop->io->ops->close(loop->io, session->file);
+    sni_link_remove(&session->link);
+    sni_link_remove(&session->ending);
+    if (dialer != NULL) {
+        dialer->session = NULL;
+        sni_dialer_lost(dialer, ready_for);
+    }
+    loop->socks_changed = true;
+    sni_release(&loop->allocator, session);
+    return true;
+}
