@@ -68,6 +68,7 @@ retry_later(sni_dialer *dialer)
     if (dialer->failures < DOUBLINGS_MAX)
         dialer->failures++;
     dialer->sock->stats.reconnects++;
+    dialer->pipe->counts.reconnects++;
     sni_sock_event(dialer->sock, SENNIT_EVENT_RETRYING, dialer->endpoint, 0, SENNIT_OK,
                    "", (uint32_t)(delay / 1000000u), sni_bytes(NULL, 0));
     wait_for(dialer, delay);

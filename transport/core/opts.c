@@ -8,8 +8,10 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "core/dialer.h"
 #include "core/endpoint.h"
 #include "core/filter.h"
+#include "core/listener.h"
 #include "core/sock.h"
 #include "wire/metadata.h"
 
@@ -507,7 +509,7 @@ sni_opts_fini(const sennit_allocator *alloc, sni_opts_owned *owned)
 
 /* ---- of a socket ------------------------------------------------------- */
 
-/* What counts at once and nobody looks at by himself: marks that were moved. */
+/* What counts at once, and nobody looks at it by himself. */
 static void
 apply(sennit_sock *sock)
 {
@@ -516,6 +518,14 @@ apply(sennit_sock *sock)
     for (sni_link *link = sock->pipes.next; link != &sock->pipes; link = next) {
         next = link->next;
         sni_pipe_apply_opts(SNI_OWNER_OF(link, sni_pipe, link));
+    }
+    for (sni_link *link = sock->dialers.next; link != &sock->dialers; link = next) {
+        next = link->next;
+        sni_dialer_opts_changed(SNI_OWNER_OF(link, sni_dialer, link));
+    }
+    for (sni_link *link = sock->listeners.next; link != &sock->listeners; link = next) {
+        next = link->next;
+        sni_listener_opts_changed(SNI_OWNER_OF(link, sni_listener, link));
     }
     sni_sock_touch(sock);
 }

@@ -7,6 +7,7 @@
 #include "core/dialer.h"
 #include "core/inproc.h"
 #include "core/session.h"
+#include "wire/metadata.h"
 
 /* ---- numbers ----------------------------------------------------------- */
 
@@ -61,9 +62,16 @@ fill_counts(const sni_pipe *pipe, sennit_peer *out)
 static void
 fill_connection(const sni_session *session, sennit_peer *out)
 {
+    sni_io *io = session->sock->loop->io;
     sennit_bytes identity;
     sni_engine_peer peer;
+    sni_peer_name name;
 
+    io->ops->peer_name(io, session->file, &name);
+    memcpy(out->address, name.text, sizeof name.text);
+    out->uid = name.uid;
+    out->gid = name.gid;
+    out->pid = name.pid;
     out->number = session->number;
     out->ready = session->ready;
     out->accepted = session->dialer == NULL;
@@ -156,16 +164,37 @@ find_session(const sennit_sock *sock, uint32_t number)
     return NULL;
 }
 
+/* The two that are kept as what they mean. */
+static bool
+known_property(const sni_session *session, const sni_property *wanted,
+               sennit_bytes *value)
+{
+    int type = sni_engine_peer_of(session->engine).type;
+
+    if (sni_property_is(wanted, "Identity")) {
+        *value = sni_engine_identity(session->engine);
+        return true;
+    }
+    if (!sni_property_is(wanted, "Socket-Type") || type < 0)
+        return false;
+    *value = sni_bytes(sennit_sock_type_name((sennit_sock_type)type),
+                       strlen(sennit_sock_type_name((sennit_sock_type)type)));
+    return true;
+}
+
 sennit_err
 sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer, const char *name,
                           sennit_bytes *value)
 {
     const sni_session *session = find_session(sock, peer);
+    sni_property wanted = { sni_bytes(name, strlen(name)), { NULL, 0 } };
 
-    if (session == NULL || !session->ready ||
-        !sni_engine_property(session->engine, sni_bytes(name, strlen(name)), value))
+    if (session == NULL || !session->ready)
         return SENNIT_ENOENT;
-    return SENNIT_OK;
+    if (known_property(session, &wanted, value) ||
+        sni_engine_property(session->engine, wanted.name, value))
+        return SENNIT_OK;
+    return SENNIT_ENOENT;
 }
 
 sennit_err

@@ -24,14 +24,25 @@ void
 sni_session_tell(sni_session *session, sennit_event_kind kind, sennit_err err,
                  const char *reason)
 {
+    sni_io *io = session->sock->loop->io;
     sennit_bytes identity = { NULL, 0 };
+    sennit_event *event =
+        sni_sock_new_event(session->sock, kind, sni_session_endpoint(session));
+    sni_peer_name name;
 
+    if (event == NULL)
+        return;
     if (session->pipe != NULL)
         identity = sennit_msg_bytes(&session->pipe->peer.identity);
-    if (identity.size == 0 && session->engine != NULL)
+    if (identity.size == 0)
         identity = sni_engine_identity(session->engine);
-    sni_sock_event(session->sock, kind, sni_session_endpoint(session), session->number,
-                   err, reason, 0, identity);
+    sni_bytes_put(event->identity, identity);
+    event->identity_size = (uint8_t)identity.size;
+    io->ops->peer_name(io, session->file, &name);
+    memcpy(event->address, name.text, sizeof name.text);
+    event->peer = session->number;
+    event->err = err;
+    event->reason = reason;
 }
 
 /* ---- deadlines --------------------------------------------------------- */

@@ -162,6 +162,8 @@ leave_pipe(sni_session *session)
     if (pipe == NULL)
         return;
     pipe->session = NULL;
+    /* The policy asks what of this connection is still to be read. */
+    sni_pipe_update_unread(pipe);
     sni_pipe_restart_output(pipe);
     /* What was addressed to this peer must not reach another that answers at the same
      * endpoint. */
@@ -175,8 +177,6 @@ leave_pipe(sni_session *session)
     sni_pipe_update_writable(pipe);
     if (session->dialer == NULL)
         sni_pipe_retire(pipe);
-    else
-        sni_pipe_update_unread(pipe);
     sni_sock_touch(sock);
 }
 
