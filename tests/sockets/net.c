@@ -227,17 +227,23 @@ net_check_law(const sennit_sock *sock)
 {
     sennit_sock_stats s = net_stats(sock);
     uint64_t dropped = s.dropped_no_peer_msgs + s.dropped_hwm_msgs +
-                       s.dropped_disconnect_msgs + s.dropped_memory_msgs;
+                       s.dropped_disconnect_msgs + s.dropped_memory_msgs +
+                       s.dropped_slow_msgs + s.dropped_conflated_msgs +
+                       s.dropped_expired_msgs;
 
     if (s.sent_msgs != s.delivered_msgs + s.queued_msgs + dropped)
         fail_msg("accepted %llu, delivered %llu, queued %llu, dropped: no peer %llu, "
-                 "hwm %llu, disconnect %llu, memory %llu",
+                 "hwm %llu, disconnect %llu, memory %llu, slow %llu, conflated %llu, "
+                 "expired %llu",
                  (unsigned long long)s.sent_msgs, (unsigned long long)s.delivered_msgs,
                  (unsigned long long)s.queued_msgs,
                  (unsigned long long)s.dropped_no_peer_msgs,
                  (unsigned long long)s.dropped_hwm_msgs,
                  (unsigned long long)s.dropped_disconnect_msgs,
-                 (unsigned long long)s.dropped_memory_msgs);
+                 (unsigned long long)s.dropped_memory_msgs,
+                 (unsigned long long)s.dropped_slow_msgs,
+                 (unsigned long long)s.dropped_conflated_msgs,
+                 (unsigned long long)s.dropped_expired_msgs);
 }
 
 /* ---- raw peers --------------------------------------------------------- */

@@ -45,8 +45,6 @@ drop_held(sni_pipe *pipe)
 void
 sni_fresh_input(sni_pipe *pipe)
 {
-    if (pipe->sock->pattern.reading == &pipe->peer)
-        return;
     /* Without memory the rest stays where it is, and is moved with what comes next. */
     if (pipe->session != NULL)
         (void)sni_session_save_input(pipe->session);

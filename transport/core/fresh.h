@@ -18,7 +18,7 @@ void sni_fresh_prepare(sni_pipe *pipe);
 void sni_fresh_watch(sni_pipe *pipe);
 
 /* conflate: moves what the connection has received to the inq and keeps only the newest
- * message, unless the application is in the middle of one. */
+ * message. Not while the application is in the middle of one. */
 void sni_fresh_input(sni_pipe *pipe);
 
 #endif /* SENNIT_CORE_FRESH_H */

@@ -299,7 +299,7 @@ take_events(sni_session *session)
         sni_session_end(session, err, "subscription refused");
     if (!session->ready || session->is_ending)
         return;
-    if (sock->opts.conflate)
+    if (sock->opts.conflate && sock->pattern.reading != &session->pipe->peer)
         sni_fresh_input(session->pipe);
     else if (session->hung_up)
         (void)sni_session_save_input(session);
