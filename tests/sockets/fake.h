@@ -10,7 +10,8 @@
 /* A policy over peers that are only text: what they are sent is written down, what
  * they "sent" is scripted. Messages are written as frames joined by '|'; in what was
  * pushed each whole message ends with ';', so "a|b;c;" is two messages and "a|" the
- * beginning of one. */
+ * beginning of one. A '+' in front of a frame is an octet 01, a '-' an octet 00; what
+ * else cannot be printed is written in hexadecimal, as in "\\0a". */
 #define FAKE_PEERS_MAX  8
 #define FAKE_FRAMES_MAX 256
 
@@ -26,8 +27,15 @@ typedef struct fake_peer {
     size_t in_count;
     size_t hwm; /* whole messages until it is not writable; 0: no limit */
     size_t queued;
+    size_t droppable; /* so many messages can make room */
     char out[8192];
-    char told[512]; /* subscriptions: "+a-b" */
+    char greeted[64]; /* what a new connection begins with: "a;b;" */
+    char told[512];   /* subscriptions: "+a-b" */
+    unsigned missed;
+    unsigned resumed;
+    const char *ended; /* why its connection was ended, or NULL */
+    bool flushed;      /* ... after what was queued had left */
+    sennit_err ended_err;
 } fake_peer;
 
 typedef struct fake {
@@ -42,6 +50,10 @@ typedef struct fake {
     unsigned pulls_failing;  /* the same for pulls */
     unsigned pulls_before;
     unsigned tells_failing; /* and for subscribe */
+    unsigned noticed;
+    char events[1024]; /* of topics: "0+a" peer 0 subscribed to a, "1-b" */
+    uint64_t fail_at;  /* this allocation of what is opened next fails; 0: none */
+    bool patient;      /* calls that found no memory are made again */
     char received[4096];
 } fake;
 
@@ -54,8 +66,18 @@ void fake_close(fake *f);
 sni_peer *fake_join(fake *f, int i, const char *identity);
 void fake_leave(fake *f, int i);
 
+/* Its connection breaks, or is made again. */
+void fake_lose(fake *f, int i);
+void fake_return(fake *f, int i, const char *identity);
+
 /* The peer "sent" whole messages: "a|b;c". */
 void fake_offer(fake *f, int i, const char *messages);
+
+/* The same to a publisher, which takes what it is sent at once. */
+void fake_say(fake *f, int i, const char *messages);
+
+/* The peer sent SUBSCRIBE or CANCEL. */
+void fake_hear(fake *f, int i, bool on, const char *topic);
 
 /* The peer took `count` messages off its queue. */
 void fake_drain(fake *f, int i, size_t count);
@@ -68,6 +90,15 @@ void fake_send(fake *f, const char *message);
  * errors come back as their names. */
 const char *fake_recv(fake *f);
 
+/* Everything that can be received, message by message: "a|b;c;", valid until the next
+ * call. */
+const char *fake_recv_all(fake *f);
+
 const char *fake_out(fake *f, int i);
+
+/* Runs `scenario`, which opens and closes `f`, with the first, second, ... allocation
+ * failing, until none did. Calls that find no memory are made again, so it always ends
+ * the same. */
+void fake_every_failure(fake *f, void (*scenario)(void));
 
 #endif /* SENNIT_TEST_FAKE_H */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* REQ and REP over fake peers: turns, envelopes, and what becomes of a request or a
  * reply whose peer goes. */
+#include <stdio.h>
+
 #include "fake.h"
 
 static fake f;
@@ -262,6 +264,267 @@ a_push_that_failed_can_be_repeated_at_every_frame_of_a_request(void **state)
         assert_string_equal(fake_out(&f, 1), "");
         fake_close(&f);
     }
+}
+
+/* ---- REQ: correlate and relaxed ----------------------------------------- */
+
+/* The number before the first: all of them can be printed, in the order of any host. */
+#define NUMBER_ZERO 0x61616160u
+
+static void
+open_req(bool correlate, bool relaxed, int peers)
+{
+    f.random = NUMBER_ZERO;
+    fake_open(&f, SENNIT_REQ, false);
+    f.random = 0;
+    f.opts.req_correlate = correlate;
+    f.opts.req_relaxed = relaxed;
+    for (int i = 0; i < peers; i++)
+        fake_join(&f, i, "");
+}
+
+/* What request `n` (1, 2, ...) carries. */
+static const char *
+number_of(unsigned n)
+{
+    static char text[8][sizeof(uint32_t) + 1];
+    uint32_t number = NUMBER_ZERO + n;
+
+    memcpy(text[n], &number, sizeof number);
+    return text[n];
+}
+
+static const char *
+joined(const char *a, const char *b, const char *c)
+{
+    static char text[4][128];
+    static unsigned next;
+    char *to = text[next++ % 4];
+
+    snprintf(to, sizeof text[0], "%s%s%s", a, b, c);
+    return to;
+}
+
+static void
+correlated_requests_carry_numbers_that_count_up(void **state)
+{
+    (void)state;
+    open_req(true, false, 1);
+    fake_send(&f, "1|more");
+    fake_offer(&f, 0, joined(number_of(1), "||one", "|"));
+    assert_string_equal(fake_recv(&f), "one|");
+    fake_send(&f, "2");
+    assert_string_equal(
+        fake_out(&f, 0),
+        joined(joined(number_of(1), "||1|more;", number_of(2)), "||2;", ""));
+    fake_close(&f);
+}
+
+static void
+a_correlated_reply_must_have_the_number_of_the_request(void **state)
+{
+    (void)state;
+    open_req(true, false, 1);
+    fake_send(&f, "1");
+    fake_offer(&f, 0, joined(number_of(2), "||not yet asked", ""));
+    fake_offer(&f, 0, "|without a number");
+    assert_string_equal(fake_recv(&f), "EAGAIN");
+    assert_int_equal(f.stats.dropped_filtered_msgs, 2);
+    fake_offer(&f, 0, "toolong||x;body;a|b|c");
+    fake_offer(&f, 0, joined(number_of(1), "|not empty|x", ""));
+    fake_offer(&f, 0, joined(number_of(1), "|", ""));
+    fake_offer(&f, 0, number_of(1));
+    assert_string_equal(fake_recv(&f), "EAGAIN");
+    assert_int_equal(f.stats.dropped_malformed_msgs, 6);
+    fake_offer(&f, 0, joined(number_of(1), "||one", ""));
+    assert_string_equal(fake_recv(&f), "one");
+    fake_close(&f);
+}
+
+/* D08 a. */
+static void
+relaxed_may_send_again_at_once(void **state)
+{
+    (void)state;
+    open_req(false, true, 2);
+    fake_send(&f, "1");
+    assert_int_equal(sni_pattern_ready(&f.pattern), SENNIT_WRITABLE);
+    fake_send(&f, "2");
+    assert_string_equal(fake_out(&f, 0), "|1;");
+    assert_string_equal(fake_out(&f, 1), "|2;");
+    /* The old one's reply is not this one's. */
+    fake_offer(&f, 0, "|one");
+    assert_string_equal(fake_recv(&f), "EAGAIN");
+    fake_offer(&f, 1, "|two");
+    assert_string_equal(fake_recv(&f), "two");
+    assert_string_equal(fake_recv(&f), "ESTATE");
+    fake_close(&f);
+}
+
+/* D08 b and c: both wait for the same peer, which answers both. */
+static void
+relaxed_and_correlated_takes_the_answer_to_the_newest_request_only(void **state)
+{
+    (void)state;
+    open_req(true, true, 1);
+    fake_send(&f, "1");
+    fake_send(&f, "2");
+    fake_offer(&f, 0, joined(number_of(1), "||one", ""));
+    fake_offer(&f, 0, joined(number_of(2), "||two", ""));
+    assert_string_equal(fake_recv(&f), "two");
+    assert_int_equal(f.stats.dropped_filtered_msgs, 1);
+    fake_close(&f);
+}
+
+/* libzmq takes the first answer for the second's here. */
+static void
+relaxed_alone_does_not_take_an_old_answer_either(void **state)
+{
+    (void)state;
+    open_req(false, true, 1);
+    fake_send(&f, "1");
+    fake_send(&f, "2");
+    assert_string_equal(fake_out(&f, 0), joined("|1;", number_of(2), "||2;"));
+    fake_offer(&f, 0, "|one");
+    assert_string_equal(fake_recv(&f), "EAGAIN");
+    fake_offer(&f, 0, joined(number_of(2), "||two", ""));
+    assert_string_equal(fake_recv(&f), "two");
+    /* One more answer to the first could still come, however late. */
+    fake_send(&f, "3");
+    fake_offer(&f, 0, "|one, again");
+    fake_offer(&f, 0, joined(number_of(3), "||three", ""));
+    assert_string_equal(fake_recv(&f), "three");
+    fake_close(&f);
+}
+
+static void
+relaxed_forgets_its_numbers_with_the_connection(void **state)
+{
+    (void)state;
+    open_req(false, true, 1);
+    fake_send(&f, "1");
+    fake_send(&f, "2");
+    fake_lose(&f, 0); /* both wait in the queue, and go out on the next one */
+    fake_return(&f, 0, "");
+    fake_send(&f, "3");
+    fake_drain(&f, 0, 3);
+    fake_lose(&f, 0);
+    fake_return(&f, 0, "");
+    fake_send(&f, "4");
+    assert_string_equal(fake_out(&f, 0), joined(joined("|1;", number_of(2), "||2;"),
+                                                joined(number_of(3), "||3;", "|4;"), ""));
+    fake_offer(&f, 0, "|four");
+    assert_string_equal(fake_recv(&f), "four");
+    fake_close(&f);
+}
+
+static void
+relaxed_drops_an_answer_that_is_there_or_half_read(void **state)
+{
+    sni_msg msg;
+
+    (void)state;
+    for (int seen = 0; seen < 3; seen++) {
+        open_req(false, true, 1);
+        fake_send(&f, "1");
+        fake_offer(&f, 0, "|one|more");
+        sennit_msg_init(sni_msg_public(&msg));
+        if (seen == 1)
+            assert_true(sni_pattern_ready(&f.pattern) & SENNIT_READABLE);
+        if (seen == 2)
+            assert_int_equal(sni_pattern_recv(&f.pattern, &msg), SENNIT_OK);
+        sennit_msg_fini(sni_msg_public(&msg));
+        fake_send(&f, "2");
+        assert_int_equal(f.stats.dropped_filtered_msgs, 1);
+        assert_string_equal(fake_recv(&f), "EAGAIN");
+        fake_offer(&f, 0, joined(number_of(2), "||two", ""));
+        assert_string_equal(fake_recv(&f), "two");
+        fake_close(&f);
+    }
+}
+
+static void
+a_strict_req_is_told_that_it_is_not_its_turn(void **state)
+{
+    (void)state;
+    open_req(true, false, 1);
+    fake_send(&f, "1");
+    assert_int_equal(fake_send_frame(&f, "2", false), SENNIT_ESTATE);
+    fake_close(&f);
+}
+
+/* D08 d: the numbers come back from any REP, which answers with the whole envelope. */
+static void
+rep_answers_a_correlated_request_with_its_number(void **state)
+{
+    (void)state;
+    fake_open(&f, SENNIT_REP, false);
+    fake_join(&f, 0, "");
+    fake_offer(&f, 0, "abcd||ask");
+    assert_string_equal(fake_recv(&f), "ask");
+    fake_send(&f, "yes");
+    assert_string_equal(fake_out(&f, 0), "abcd||yes;");
+    fake_close(&f);
+}
+
+static void
+a_pull_that_failed_within_an_envelope_goes_on_there(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 7; k++) {
+        const char *got;
+
+        open_req(true, false, 1);
+        fake_send(&f, "1");
+        fake_offer(&f, 0, joined(number_of(1), "|x|y;", number_of(1)));
+        f.peers[0].in[f.peers[0].in_count - 1].more = true;
+        f.peers[0].peer.unread--;
+        fake_offer(&f, 0, "|one");
+        f.pulls_before = k;
+        f.pulls_failing = 1;
+        while (strcmp(got = fake_recv(&f), "ENOMEM") == 0)
+            continue;
+        assert_string_equal(got, "one");
+        assert_int_equal(f.pulls_failing, k == 6);
+        fake_close(&f);
+    }
+}
+
+static void
+a_reply_whose_peer_goes_within_its_envelope_is_forgotten(void **state)
+{
+    (void)state;
+    open_req(true, false, 2);
+    fake_send(&f, "1");
+    fake_offer(&f, 0, joined(number_of(1), "||one", ""));
+    f.pulls_before = 1;
+    f.pulls_failing = 1;
+    assert_string_equal(fake_recv(&f), "ENOMEM");
+    fake_leave(&f, 0);
+    assert_string_equal(fake_recv(&f), "ECONNRESET");
+    fake_send(&f, "2");
+    fake_offer(&f, 1, joined(number_of(2), "||two", ""));
+    assert_string_equal(fake_recv(&f), "two");
+    fake_close(&f);
+}
+
+static void
+two_relaxed_requests(void)
+{
+    fake_open(&f, SENNIT_REQ, false);
+    f.opts.req_relaxed = true;
+    fake_join(&f, 0, "");
+    fake_send(&f, "1");
+    fake_send(&f, "2");
+    assert_int_equal(strlen(fake_out(&f, 0)), strlen("|1;") + strlen("||2;") + 12);
+    fake_close(&f);
+}
+
+static void
+requests_survive_every_failed_allocation(void **state)
+{
+    (void)state;
+    fake_every_failure(&f, two_relaxed_requests);
 }
 
 /* ---- REP --------------------------------------------------------------- */
@@ -536,6 +799,19 @@ main(void)
             req_whose_peer_goes_while_it_asks_is_told_and_asks_well_formed_again),
         cmocka_unit_test(req_whose_connection_breaks_while_it_asks_is_told),
         cmocka_unit_test(a_push_that_failed_can_be_repeated_at_every_frame_of_a_request),
+        cmocka_unit_test(correlated_requests_carry_numbers_that_count_up),
+        cmocka_unit_test(a_correlated_reply_must_have_the_number_of_the_request),
+        cmocka_unit_test(relaxed_may_send_again_at_once),
+        cmocka_unit_test(
+            relaxed_and_correlated_takes_the_answer_to_the_newest_request_only),
+        cmocka_unit_test(relaxed_alone_does_not_take_an_old_answer_either),
+        cmocka_unit_test(relaxed_forgets_its_numbers_with_the_connection),
+        cmocka_unit_test(relaxed_drops_an_answer_that_is_there_or_half_read),
+        cmocka_unit_test(a_strict_req_is_told_that_it_is_not_its_turn),
+        cmocka_unit_test(rep_answers_a_correlated_request_with_its_number),
+        cmocka_unit_test(a_pull_that_failed_within_an_envelope_goes_on_there),
+        cmocka_unit_test(a_reply_whose_peer_goes_within_its_envelope_is_forgotten),
+        cmocka_unit_test(requests_survive_every_failed_allocation),
         cmocka_unit_test(rep_answers_with_the_envelope_of_the_request),
         cmocka_unit_test(rep_takes_an_empty_body),
         cmocka_unit_test(rep_alternates_strictly_between_receiving_and_sending),

@@ -20,6 +20,7 @@ cost_of(size_t (*make)(uint8_t *key, uint32_t i, test_rng *rng))
     test_alloc alloc;
     test_rng rng = { 1 };
     sni_trie trie;
+    sni_trie_keys keys = { 0 };
     size_t octets = 0;
     double cost;
 
@@ -30,12 +31,13 @@ cost_of(size_t (*make)(uint8_t *key, uint32_t i, test_rng *rng))
         size_t size = make(key, i, &rng);
         uint32_t count;
 
-        assert_int_equal(sni_trie_add(&trie, sni_bytes(key, size), &owner, &count),
+        assert_int_equal(sni_trie_add(&trie, sni_bytes(key, size), &owner, &keys, &count),
                          SENNIT_OK);
         octets += size;
     }
     assert_int_equal(trie.keys, KEYS_COUNT);
     cost = (double)alloc.live_bytes / (double)octets;
+    assert_int_equal(sni_trie_forget(&trie, &owner, &keys, NULL, NULL), SENNIT_OK);
     sni_trie_fini(&trie);
     assert_int_equal(alloc.live_blocks, 0);
     return cost;
@@ -82,6 +84,7 @@ topics_that_share_nothing_cost_at_most_eight_times_their_octets(void **state)
 #define OWNERS_COUNT 3000
 
 static uint64_t many[OWNERS_COUNT];
+static sni_trie_keys held[OWNERS_COUNT];
 
 static void
 count_owner(void *one, void *arg)
@@ -114,16 +117,19 @@ thousands_of_owners_of_one_key_come_and_go(void **state)
 
             /* It fills up, empties, fills up again. */
             if (test_rng_chance(&rng, step / 20000 == 1 ? 20 : 70)) {
-                assert_int_equal(sni_trie_add(&trie, key, &many[i], &told), SENNIT_OK);
+                assert_int_equal(sni_trie_add(&trie, key, &many[i], &held[i], &told),
+                                 SENNIT_OK);
                 entries += counts[i] == 0;
                 expected = ++counts[i];
             } else if (counts[i] == 0) {
-                assert_int_equal(sni_trie_remove(&trie, key, &many[i], all, &told),
-                                 SENNIT_ENOENT);
+                assert_int_equal(
+                    sni_trie_remove(&trie, key, &many[i], &held[i], all, &told),
+                    SENNIT_ENOENT);
                 continue;
             } else {
-                assert_int_equal(sni_trie_remove(&trie, key, &many[i], all, &told),
-                                 SENNIT_OK);
+                assert_int_equal(
+                    sni_trie_remove(&trie, key, &many[i], &held[i], all, &told),
+                    SENNIT_OK);
                 expected = counts[i] = all ? 0 : counts[i] - 1;
                 entries -= counts[i] == 0;
             }
@@ -136,7 +142,8 @@ thousands_of_owners_of_one_key_come_and_go(void **state)
         for (size_t i = 0; i < OWNERS_COUNT; i++)
             assert_int_equal(matched[i], counts[i] > 0);
         for (size_t i = 0; i < OWNERS_COUNT; i++) {
-            sni_trie_forget(&trie, &many[i]);
+            assert_int_equal(sni_trie_forget(&trie, &many[i], &held[i], NULL, NULL),
+                             SENNIT_OK);
             entries -= counts[i] > 0;
             assert_int_equal(trie.entries, entries);
         }
@@ -156,7 +163,7 @@ add_owners(test_alloc *alloc, void *arg)
     (void)arg;
     sni_trie_init(&trie, &alloc->allocator);
     for (size_t i = 0; i < 300; i++) {
-        sennit_err err = sni_trie_add(&trie, sni_bytes("key", 3), &many[i], &count);
+        sennit_err err = sni_trie_add(&trie, sni_bytes("key", 3), &many[i], NULL, &count);
 
         if (err)
             assert_int_equal(err, SENNIT_ENOMEM);
@@ -164,8 +171,8 @@ add_owners(test_alloc *alloc, void *arg)
         assert_int_equal(trie.entries, added);
     }
     for (size_t i = 0; i < 300; i++)
-        added -= sni_trie_remove(&trie, sni_bytes("key", 3), &many[i], true, &count) ==
-                 SENNIT_OK;
+        added -= sni_trie_remove(&trie, sni_bytes("key", 3), &many[i], NULL, true,
+                                 &count) == SENNIT_OK;
     assert_int_equal(added, 0);
     sni_trie_fini(&trie);
 }

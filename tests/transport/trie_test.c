@@ -8,6 +8,7 @@
 #include "rng.h"
 
 static int owners[8];
+static sni_trie_keys held[8]; /* theirs, in whatever trie is tested */
 
 static sennit_bytes
 text(const char *string)
@@ -15,12 +16,19 @@ text(const char *string)
     return sni_bytes(string, strlen(string));
 }
 
+/* The list of an owner. */
+static sni_trie_keys *
+keys_of(const void *owner)
+{
+    return &held[(const int *)owner - owners];
+}
+
 static uint32_t
 add(sni_trie *trie, sennit_bytes key, void *owner)
 {
     uint32_t count = 0;
 
-    assert_int_equal(sni_trie_add(trie, key, owner, &count), SENNIT_OK);
+    assert_int_equal(sni_trie_add(trie, key, owner, keys_of(owner), &count), SENNIT_OK);
     return count;
 }
 
@@ -29,8 +37,21 @@ take(sni_trie *trie, sennit_bytes key, void *owner)
 {
     uint32_t left = 99;
 
-    assert_int_equal(sni_trie_remove(trie, key, owner, false, &left), SENNIT_OK);
+    assert_int_equal(sni_trie_remove(trie, key, owner, keys_of(owner), false, &left),
+                     SENNIT_OK);
     return left;
+}
+
+/* Every owner leaves, and nothing is left. */
+static void
+close_trie(sni_trie *trie, const test_alloc *alloc)
+{
+    for (int o = 0; o < 8; o++)
+        assert_int_equal(sni_trie_forget(trie, &owners[o], &held[o], NULL, NULL),
+                         SENNIT_OK);
+    assert_int_equal(trie->entries, 0);
+    sni_trie_fini(trie);
+    assert_int_equal(alloc->live_blocks, 0);
 }
 
 static void
@@ -56,16 +77,16 @@ owners_are_counted_per_key(void **state)
     assert_int_equal(trie.entries, 2);
     assert_int_equal(take(&trie, text("ab"), &owners[0]), 1);
     assert_int_equal(take(&trie, text("ab"), &owners[0]), 0);
-    assert_int_equal(sni_trie_remove(&trie, text("ab"), &owners[0], false, &left),
-                     SENNIT_ENOENT);
+    assert_int_equal(
+        sni_trie_remove(&trie, text("ab"), &owners[0], &held[0], false, &left),
+        SENNIT_ENOENT);
     assert_int_equal(add(&trie, text("ab"), &owners[1]), 2);
-    assert_int_equal(sni_trie_remove(&trie, text("ab"), &owners[1], true, &left),
-                     SENNIT_OK);
+    assert_int_equal(
+        sni_trie_remove(&trie, text("ab"), &owners[1], &held[1], true, &left), SENNIT_OK);
     assert_int_equal(left, 0);
     assert_int_equal(trie.keys, 0);
     assert_int_equal(trie.entries, 0);
-    sni_trie_fini(&trie);
-    assert_int_equal(alloc.live_blocks, 0);
+    close_trie(&trie, &alloc);
 }
 
 static void
@@ -98,8 +119,7 @@ prefixes_match_and_only_prefixes(void **state)
             fail_msg("'%s' matched %u keys instead of %u", rows[i].subject, counts[0],
                      rows[i].hits);
     }
-    sni_trie_fini(&trie);
-    assert_int_equal(alloc.live_blocks, 0);
+    close_trie(&trie, &alloc);
 }
 
 static void
@@ -118,7 +138,7 @@ find_wants_the_exact_key(void **state)
     assert_ptr_equal(sni_trie_find(&trie, sni_bytes("\0\1\0", 3)), &owners[1]);
     assert_null(sni_trie_find(&trie, sni_bytes("\0", 1)));
     assert_null(sni_trie_find(&trie, sni_bytes("\0\1\0\0", 4)));
-    sni_trie_fini(&trie);
+    close_trie(&trie, &alloc);
 }
 
 /* Every node beyond what the live keys need would be a leak that grows. */
@@ -148,8 +168,7 @@ removing_all_keys_leaves_the_root_alone(void **state)
         assert_true(alloc.live_blocks <= empty + 2);
         assert_true(round == 0 || alloc.live_blocks == before);
     }
-    sni_trie_fini(&trie);
-    assert_int_equal(alloc.live_blocks, 0);
+    close_trie(&trie, &alloc);
 }
 
 /* A recursive walk would need a stack frame per octet here. */
@@ -172,12 +191,11 @@ keys_of_a_megabyte_and_chains_of_prefixes_need_no_stack(void **state)
     assert_int_equal(trie.keys, CHAIN + 1);
     assert_true(sni_trie_match(&trie, sni_bytes(key, LONG), count_owner, counts));
     assert_int_equal(counts[0] + counts[1], CHAIN + 1);
-    sni_trie_forget(&trie, &owners[1]);
+    assert_int_equal(sni_trie_forget(&trie, &owners[1], &held[1], NULL, NULL), SENNIT_OK);
     assert_int_equal(trie.keys, CHAIN / 2 + 1);
     assert_ptr_equal(sni_trie_find(&trie, sni_bytes(key, LONG)), &owners[0]);
     assert_null(sni_trie_find(&trie, sni_bytes(key, 1)));
-    sni_trie_fini(&trie);
-    assert_int_equal(alloc.live_blocks, 0);
+    close_trie(&trie, &alloc);
     free(key);
 }
 
@@ -251,8 +269,16 @@ model_entries(const key_model *model, size_t *keys)
     return entries;
 }
 
+static uint32_t
+count_of(key_model *model, sennit_bytes key, int o)
+{
+    const model_key *expected = model_at(model, key, false);
+
+    return expected == NULL ? 0 : expected->counts[o];
+}
+
 static void
-check_match(const key_model *model, const sni_trie *trie, sennit_bytes subject)
+check_match(const key_model *model, sni_trie *trie, sennit_bytes subject)
 {
     unsigned expected[8] = { 0 };
     unsigned seen[8] = { 0 };
@@ -305,6 +331,52 @@ check_key(sennit_bytes key, void *arg)
     return SENNIT_OK;
 }
 
+typedef struct leave_state {
+    key_model *model;
+    int owner;
+    uint64_t fail_after; /* so many keys */
+} leave_state;
+
+static sennit_err
+check_parting(const sni_trie_parting *parting, void *arg)
+{
+    leave_state *leave = arg;
+    model_key *expected = model_at(leave->model, parting->key, false);
+    size_t others = 0;
+
+    CHECK(leave->model, expected != NULL, "an unknown key was left");
+    CHECK(leave->model, parting->count == expected->counts[leave->owner],
+          "count of a parting differs");
+    for (int o = 0; o < MODEL_OWNERS; o++)
+        others += o != leave->owner && expected->counts[o] > 0;
+    CHECK(leave->model, parting->last == (others == 0), "last of a parting differs");
+    if (leave->fail_after-- == 0)
+        return SENNIT_EAGAIN;
+    expected->counts[leave->owner] = 0;
+    return SENNIT_OK;
+}
+
+/* It may take several attempts. */
+static void
+leave(key_model *model, sni_trie *trie, int o, uint64_t keys_at_a_time)
+{
+    leave_state state = { model, o, 0 };
+    sennit_err err;
+
+    do {
+        size_t keys;
+
+        state.fail_after = 1 + keys_at_a_time * 10;
+        err = sni_trie_forget(trie, &owners[o], &held[o], check_parting, &state);
+        CHECK(model, trie->entries == model_entries(model, &keys),
+              "an attempt to leave left something else");
+        CHECK(model, err == SENNIT_OK || held[o].count > 0, "left all and failed");
+    } while (err);
+    for (size_t i = 0; i < model->count; i++)
+        CHECK(model, model->keys[i].counts[o] == 0, "a key was not left");
+    CHECK(model, held[o].nodes == NULL, "the list was not given back");
+}
+
 static void
 model_step(key_model *model, sni_trie *trie, test_rng *rng)
 {
@@ -319,12 +391,12 @@ model_step(key_model *model, sni_trie *trie, test_rng *rng)
         expected = model_at(model, key, true);
         if (expected == NULL)
             return;
-        CHECK(model, sni_trie_add(trie, key, &owners[o], &count) == SENNIT_OK,
+        CHECK(model, sni_trie_add(trie, key, &owners[o], &held[o], &count) == SENNIT_OK,
               "add failed");
         CHECK(model, count == ++expected->counts[o], "count of add differs");
     } else if (dice < 85) {
         bool all = test_rng_chance(rng, 20);
-        sennit_err err = sni_trie_remove(trie, key, &owners[o], all, &count);
+        sennit_err err = sni_trie_remove(trie, key, &owners[o], &held[o], all, &count);
 
         expected = model_at(model, key, false);
         if (expected == NULL || expected->counts[o] == 0) {
@@ -334,9 +406,7 @@ model_step(key_model *model, sni_trie *trie, test_rng *rng)
         expected->counts[o] = all ? 0 : expected->counts[o] - 1;
         CHECK(model, err == SENNIT_OK && count == expected->counts[o], "remove differs");
     } else if (dice < 88) {
-        sni_trie_forget(trie, &owners[o]);
-        for (size_t i = 0; i < model->count; i++)
-            model->keys[i].counts[o] = 0;
+        leave(model, trie, o, test_rng_below(rng, 3));
     } else {
         check_match(model, trie, key);
     }
@@ -359,6 +429,11 @@ any_sequence_agrees_with_a_linear_scan(void **state)
             size_t keys;
 
             model_step(m, &trie, &rng);
+            for (int o = 0; o < MODEL_OWNERS; o++)
+                CHECK(m,
+                      sni_trie_count(&trie, text("a"), &owners[o]) ==
+                          count_of(m, text("a"), o),
+                      "count differs");
             CHECK(m, trie.entries == model_entries(m, &keys),
                   "number of entries differs");
             CHECK(m, trie.keys == keys, "number of keys differs");
@@ -370,6 +445,8 @@ any_sequence_agrees_with_a_linear_scan(void **state)
                 CHECK(m, each.seen == keys, "each left keys out");
             }
         }
+        for (int o = 0; o < MODEL_OWNERS; o++)
+            leave(m, &trie, o, 1000);
         sni_trie_fini(&trie);
         assert_int_equal(alloc.live_blocks, 0);
         free(m);
@@ -398,8 +475,7 @@ each_stops_at_the_first_error(void **state)
     add(&trie, text("c"), &owners[0]);
     assert_int_equal(sni_trie_each(&trie, stop_at_second, &calls), SENNIT_EAGAIN);
     assert_int_equal(calls, 2);
-    sni_trie_fini(&trie);
-    assert_int_equal(alloc.live_blocks, 0);
+    close_trie(&trie, &alloc);
 }
 
 /* ---- memory --------------------------------------------------------- */
@@ -421,16 +497,16 @@ trie_scenario(test_alloc *alloc, void *arg)
     for (size_t i = 0; i < SCENARIO_KEYS; i++) {
         uint64_t failed = alloc->failed;
 
-        there[i] =
-            sni_trie_add(&trie, text(scenario_keys[i]), &owners[0], &count) == SENNIT_OK;
+        there[i] = sni_trie_add(&trie, text(scenario_keys[i]), &owners[0], &held[0],
+                                &count) == SENNIT_OK;
         assert_int_equal(there[i], alloc->failed == failed);
         for (size_t k = 0; k <= i; k++)
             assert_int_equal(sni_trie_find(&trie, text(scenario_keys[k])) != NULL,
                              there[k]);
     }
     for (size_t i = 0; i < SCENARIO_KEYS; i++)
-        assert_int_equal(sni_trie_remove(&trie, text(scenario_keys[i]), &owners[0], false,
-                                         &count) == SENNIT_OK,
+        assert_int_equal(sni_trie_remove(&trie, text(scenario_keys[i]), &owners[0],
+                                         &held[0], false, &count) == SENNIT_OK,
                          there[i]);
     assert_int_equal(trie.keys, 0);
     assert_int_equal(trie.entries, 0);

@@ -17,19 +17,24 @@
 typedef struct trie_entry {
     void *owner;
     uint32_t count;
+    uint32_t listed; /* 1 + its node's place in the owner's keys; 0: in none */
 } trie_entry;
+
+_Static_assert(sizeof(trie_entry) == 16, "an entry fits four to a cache line");
 
 struct sni_trie_node {
     sni_trie_node *parent;
     uint8_t *edge;
-    size_t edge_size;
     sni_trie_node **children;
-    size_t children_count;
-    size_t children_capacity;
     trie_entry *entries;
-    size_t entries_count;
-    size_t entries_capacity; /* a power of two */
+    uint32_t edge_size;
+    uint16_t children_count; /* at most one for each octet */
+    uint16_t children_capacity;
+    uint32_t entries_count;
+    uint32_t entries_capacity; /* a power of two */
 };
+
+_Static_assert(sizeof(sni_trie_node) <= 6 * sizeof(void *), "topics come in millions");
 
 void
 sni_trie_init(sni_trie *trie, const sennit_allocator *alloc)
@@ -49,8 +54,9 @@ node_new(const sni_trie *trie, sni_trie_node *parent, sennit_bytes edge)
         sni_release(trie->alloc, node);
         return NULL;
     }
+    SNI_ASSERT(edge.size <= UINT32_MAX);
     sni_bytes_put(node->edge, edge);
-    node->edge_size = edge.size;
+    node->edge_size = (uint32_t)edge.size;
     node->parent = parent;
     return node;
 }
@@ -93,12 +99,23 @@ child_of(const sni_trie_node *node, uint8_t byte)
 }
 
 static bool
+children_grow(const sni_trie *trie, sni_trie_node *node, size_t needed)
+{
+    size_t capacity = node->children_capacity;
+
+    if (!sni_grow_small(trie->alloc, &node->children, &capacity, needed,
+                        sizeof(sni_trie_node *)))
+        return false;
+    node->children_capacity = (uint16_t)capacity;
+    return true;
+}
+
+static bool
 child_insert(const sni_trie *trie, sni_trie_node *node, sni_trie_node *child)
 {
     size_t place = child_place(node, child->edge[0]);
 
-    if (!sni_grow_small(trie->alloc, &node->children, &node->children_capacity,
-                        node->children_count + 1, sizeof(sni_trie_node *)))
+    if (!children_grow(trie, node, node->children_count + 1u))
         return false;
     memmove(node->children + place + 1, node->children + place,
             (node->children_count - place) * sizeof(sni_trie_node *));
@@ -137,13 +154,12 @@ split(const sni_trie *trie, sni_trie_node *node, size_t keep)
 
     if (middle == NULL)
         return NULL;
-    if (!sni_grow_small(trie->alloc, &middle->children, &middle->children_capacity, 2,
-                        sizeof(sni_trie_node *))) {
+    if (!children_grow(trie, middle, 2)) {
         node_free(trie, middle);
         return NULL;
     }
     parent->children[child_place(parent, node->edge[0])] = middle;
-    node->edge_size -= keep;
+    node->edge_size -= (uint32_t)keep;
     memmove(node->edge, node->edge + keep, node->edge_size);
     node->parent = middle;
     middle->children[middle->children_count++] = node;
@@ -165,7 +181,7 @@ tidy(sni_trie *trie, sni_trie_node *node)
     }
     if (node != trie->root && node->entries_count == 0 && node->children_count == 1) {
         sni_trie_node *child = node->children[0];
-        size_t size = node->edge_size + child->edge_size;
+        size_t size = (size_t)node->edge_size + child->edge_size;
         uint8_t *edge = sni_acquire(trie->alloc, size);
 
         if (edge == NULL)
@@ -174,7 +190,7 @@ tidy(sni_trie *trie, sni_trie_node *node)
         memcpy(edge + node->edge_size, child->edge, child->edge_size);
         sni_release(trie->alloc, child->edge);
         child->edge = edge;
-        child->edge_size = size;
+        child->edge_size = (uint32_t)size;
         child->parent = node->parent;
         node->parent->children[child_place(node->parent, node->edge[0])] = child;
         node_free(trie, node);
@@ -220,7 +236,7 @@ places_of(const sni_trie_node *node)
 static size_t
 places_mask(const sni_trie_node *node)
 {
-    return 2 * node->entries_capacity - 1;
+    return 2 * (size_t)node->entries_capacity - 1;
 }
 
 /* Where `owner` would like to be. */
@@ -279,17 +295,18 @@ entry_of(const sni_trie_node *node, const void *owner)
 static bool
 entries_grow(const sni_trie *trie, sni_trie_node *node)
 {
-    size_t places_size =
-        2 * node->entries_capacity >= PLACES_FROM ? 2 * sizeof(uint32_t) : 0;
+    size_t capacity = node->entries_capacity;
+    size_t places_size = 2 * capacity >= PLACES_FROM ? 2 * sizeof(uint32_t) : 0;
 
     if (node->entries_count < node->entries_capacity)
         return true;
-    if (!sni_grow_small(trie->alloc, &node->entries, &node->entries_capacity,
-                        node->entries_count + 1, sizeof *node->entries + places_size))
+    if (!sni_grow_small(trie->alloc, &node->entries, &capacity, capacity + 1,
+                        sizeof *node->entries + places_size))
         return false;
+    node->entries_capacity = (uint32_t)capacity;
     if (node->entries_capacity < PLACES_FROM)
         return true;
-    memset(places_of(node), 0, 2 * node->entries_capacity * sizeof(uint32_t));
+    memset(places_of(node), 0, 2 * capacity * sizeof(uint32_t));
     for (size_t i = 0; i < node->entries_count; i++)
         places_of(node)[place_of(node, node->entries[i].owner)] = (uint32_t)i + 1;
     return true;
@@ -304,9 +321,9 @@ entry_add(sni_trie *trie, sni_trie_node *node, void *owner)
     if (!entries_grow(trie, node))
         return NULL;
     if (node->entries_capacity >= PLACES_FROM)
-        places_of(node)[place_of(node, owner)] = (uint32_t)node->entries_count + 1;
+        places_of(node)[place_of(node, owner)] = node->entries_count + 1;
     entry = &node->entries[node->entries_count++];
-    *entry = (trie_entry){ owner, 0 };
+    *entry = (trie_entry){ owner, 0, 0 };
     trie->entries++;
     if (node->entries_count == 1)
         trie->keys++;
@@ -332,24 +349,64 @@ entry_remove(sni_trie *trie, sni_trie_node *node, trie_entry *entry)
         trie->keys--;
 }
 
+/* ---- the keys of an owner ----------------------------------------------- */
+
+static void
+list_add(sni_trie_keys *keys, sni_trie_node *node, trie_entry *entry)
+{
+    keys->nodes[keys->count++] = node;
+    entry->listed = (uint32_t)keys->count;
+}
+
+static void
+list_trim(const sni_trie *trie, sni_trie_keys *keys)
+{
+    if (keys == NULL || keys->count > 0)
+        return;
+    sni_release(trie->alloc, keys->nodes);
+    *keys = (sni_trie_keys){ 0 };
+}
+
+/* The last one takes its place. */
+static void
+list_remove(const sni_trie *trie, sni_trie_keys *keys, const trie_entry *entry)
+{
+    sni_trie_node *last = keys->nodes[--keys->count];
+
+    if (entry->listed <= keys->count) {
+        keys->nodes[entry->listed - 1] = last;
+        entry_of(last, entry->owner)->listed = entry->listed;
+    }
+    list_trim(trie, keys);
+}
+
 /* ---- keys --------------------------------------------------------------- */
 
 sennit_err
-sni_trie_add(sni_trie *trie, sennit_bytes key, void *owner, uint32_t *count)
+sni_trie_add(sni_trie *trie, sennit_bytes key, void *owner, sni_trie_keys *keys,
+             uint32_t *count)
 {
-    sni_trie_node *node = reach(trie, key);
-    trie_entry *entry;
+    sni_trie_node *node;
+    trie_entry *entry = NULL;
+    bool room = keys == NULL || keys->count < keys->capacity ||
+                sni_grow_small(trie->alloc, &keys->nodes, &keys->capacity,
+                               keys->count + 1, sizeof(sni_trie_node *));
 
-    if (node == NULL)
-        return SENNIT_ENOMEM;
-    entry = entry_of(node, owner);
-    if (entry == NULL)
+    node = room ? reach(trie, key) : NULL;
+    entry = node == NULL ? NULL : entry_of(node, owner);
+    if (entry == NULL && node != NULL) {
         entry = entry_add(trie, node, owner);
+        if (entry == NULL)
+            tidy(trie, node);
+        else if (keys != NULL)
+            list_add(keys, node, entry);
+    }
     if (entry == NULL) {
-        tidy(trie, node);
+        list_trim(trie, keys);
         return SENNIT_ENOMEM;
     }
-    *count = ++entry->count;
+    entry->count += entry->count < UINT32_MAX;
+    *count = entry->count;
     return SENNIT_OK;
 }
 
@@ -369,8 +426,19 @@ find_node(const sni_trie *trie, sennit_bytes key)
     return node;
 }
 
+/* Takes `owner` out of a node, which may end the node. */
+static void
+part(sni_trie *trie, sni_trie_node *node, trie_entry *entry, sni_trie_keys *keys)
+{
+    if (entry->listed > 0)
+        list_remove(trie, keys, entry);
+    entry_remove(trie, node, entry);
+    tidy(trie, node);
+}
+
 sennit_err
-sni_trie_remove(sni_trie *trie, sennit_bytes key, void *owner, bool all, uint32_t *left)
+sni_trie_remove(sni_trie *trie, sennit_bytes key, void *owner, sni_trie_keys *keys,
+                bool all, uint32_t *left)
 {
     sni_trie_node *node = find_node(trie, key);
     trie_entry *entry = node == NULL ? NULL : entry_of(node, owner);
@@ -378,12 +446,10 @@ sni_trie_remove(sni_trie *trie, sennit_bytes key, void *owner, bool all, uint32_
     if (entry == NULL)
         return SENNIT_ENOENT;
     *left = all ? 0 : entry->count - 1;
-    if (*left > 0) {
+    if (*left > 0)
         entry->count = *left;
-        return SENNIT_OK;
-    }
-    entry_remove(trie, node, entry);
-    tidy(trie, node);
+    else
+        part(trie, node, entry, keys);
     return SENNIT_OK;
 }
 
@@ -413,45 +479,69 @@ leftmost(sni_trie_node *node)
     return node;
 }
 
-void
-sni_trie_forget(sni_trie *trie, void *owner)
+/* Length of the key of `node`. */
+static size_t
+key_size(const sni_trie_node *node)
 {
-    sni_trie_node *node = trie->root == NULL ? NULL : leftmost(trie->root);
+    size_t size = 0;
 
-    /* Children before parents, so that tidying a node cannot touch what is still
-     * ahead: a node is left only after all below it have been tidied. */
-    while (node != NULL) {
-        sni_trie_node *parent = node->parent;
-        trie_entry *entry = entry_of(node, owner);
-        uint8_t first = node->edge_size > 0 ? node->edge[0] : 0;
-        size_t place;
+    for (; node != NULL; node = node->parent)
+        size += node->edge_size;
+    return size;
+}
 
-        if (entry != NULL)
-            entry_remove(trie, node, entry);
-        if (parent == NULL)
-            break;
-        if (node->entries_count == 0 && node->children_count == 0) {
-            child_remove(parent, node);
-            node_free(trie, node);
-        } else if (node->entries_count == 0 && node->children_count == 1) {
-            tidy(trie, node);
-        }
-        place = child_place(parent, first);
-        if (place < parent->children_count && parent->children[place]->edge[0] == first)
-            place++;
-        node =
-            place < parent->children_count ? leftmost(parent->children[place]) : parent;
+/* Writes the key of `node`, from its end. */
+static sennit_bytes
+key_of(sni_trie *trie, const sni_trie_node *node, uint8_t *storage, size_t size)
+{
+    size_t at = size;
+
+    for (; node != NULL; node = node->parent) {
+        at -= node->edge_size;
+        sni_bytes_put(storage + at, sni_bytes(node->edge, node->edge_size));
+        trie->visits++;
     }
+    return sni_bytes(storage, size);
+}
+
+sennit_err
+sni_trie_forget(sni_trie *trie, void *owner, sni_trie_keys *keys,
+                sennit_err (*fn)(const sni_trie_parting *parting, void *arg), void *arg)
+{
+    uint8_t *storage = NULL;
+    size_t capacity = 0;
+    sennit_err err = SENNIT_OK;
+
+    while (keys->count > 0) {
+        sni_trie_node *node = keys->nodes[keys->count - 1];
+        trie_entry *entry = entry_of(node, owner);
+        size_t size = fn == NULL ? 0 : key_size(node);
+
+        trie->visits++;
+        if (fn != NULL && !sni_grow(trie->alloc, &storage, &capacity, size + 1, 1))
+            err = SENNIT_ENOMEM;
+        else if (fn != NULL)
+            err = fn(&(sni_trie_parting){ .key = key_of(trie, node, storage, size),
+                                          .count = entry->count,
+                                          .last = node->entries_count == 1 },
+                     arg);
+        if (err)
+            break;
+        part(trie, node, entry, keys);
+    }
+    sni_release(trie->alloc, storage);
+    return err;
 }
 
 bool
-sni_trie_match(const sni_trie *trie, sennit_bytes subject,
-               void (*fn)(void *owner, void *arg), void *arg)
+sni_trie_match(sni_trie *trie, sennit_bytes subject, void (*fn)(void *owner, void *arg),
+               void *arg)
 {
     const sni_trie_node *node = trie->root;
     bool any = false;
 
     while (node != NULL) {
+        trie->visits++;
         if (node->entries_count > 0) {
             any = true;
             if (fn == NULL)
@@ -470,23 +560,21 @@ sni_trie_match(const sni_trie *trie, sennit_bytes subject,
     return any;
 }
 
+uint32_t
+sni_trie_count(const sni_trie *trie, sennit_bytes key, const void *owner)
+{
+    const sni_trie_node *node = find_node(trie, key);
+    const trie_entry *entry = node == NULL ? NULL : entry_of(node, owner);
+
+    return entry == NULL ? 0 : entry->count;
+}
+
 void *
 sni_trie_find(const sni_trie *trie, sennit_bytes key)
 {
     const sni_trie_node *node = find_node(trie, key);
 
     return node == NULL || node->entries_count == 0 ? NULL : node->entries[0].owner;
-}
-
-/* Length of the key of `node`. */
-static size_t
-key_size(const sni_trie_node *node)
-{
-    size_t size = 0;
-
-    for (; node != NULL; node = node->parent)
-        size += node->edge_size;
-    return size;
 }
 
 sennit_err

@@ -10,7 +10,8 @@ static const sni_pattern_ops *const policies[] = {
     [SENNIT_SUB] = &sni_pattern_sub,       [SENNIT_REQ] = &sni_pattern_req,
     [SENNIT_REP] = &sni_pattern_rep,       [SENNIT_DEALER] = &sni_pattern_dealer,
     [SENNIT_ROUTER] = &sni_pattern_router, [SENNIT_PULL] = &sni_pattern_pull,
-    [SENNIT_PUSH] = &sni_pattern_push,
+    [SENNIT_PUSH] = &sni_pattern_push,     [SENNIT_XPUB] = &sni_pattern_xpub,
+    [SENNIT_XSUB] = &sni_pattern_xsub,     [SENNIT_STREAM] = &sni_pattern_stream,
 };
 
 void
@@ -32,8 +33,14 @@ sni_pattern_init(sni_pattern *pattern, sennit_sock_type type, const sni_port *po
     sni_link_init(&pattern->writable);
     sni_trie_init(&pattern->identities, alloc);
     sni_trie_init(&pattern->topics, alloc);
-    if (type == SENNIT_ROUTER)
+    sni_trie_init(&pattern->asked, alloc);
+    sni_notices_init(&pattern->notices, alloc);
+    sni_link_init(&pattern->due);
+    sni_link_init(&pattern->gone);
+    if (type == SENNIT_ROUTER || type == SENNIT_STREAM)
         pattern->next_identity = (uint32_t)port->random(pattern);
+    if (type == SENNIT_REQ)
+        pattern->request = (uint32_t)port->random(pattern);
 }
 
 void
@@ -42,12 +49,14 @@ sni_pattern_fini(sni_pattern *pattern)
     SNI_ASSERT(sni_list_empty(&pattern->peers));
     sennit_msg_fini(sni_msg_public(&pattern->held));
     sennit_msg_fini(sni_msg_public(&pattern->body));
-    for (size_t i = 0; i < pattern->envelope_count; i++)
-        sennit_msg_fini(sni_msg_public(&pattern->envelope[i]));
+    sni_envelope_forget(pattern);
     sni_release(pattern->alloc, pattern->envelope);
     sni_release(pattern->alloc, pattern->matched);
+    sni_name_fini(pattern);
+    sni_subscriber_fini(pattern);
     sni_trie_fini(&pattern->identities);
     sni_trie_fini(&pattern->topics);
+    sni_trie_fini(&pattern->asked);
 }
 
 void
@@ -57,6 +66,7 @@ sni_peer_init(sni_peer *peer)
     sni_link_init(&peer->all);
     sni_link_init(&peer->in);
     sni_link_init(&peer->out);
+    sni_link_init(&peer->names);
     sennit_msg_init(&peer->identity);
     sennit_msg_init(&peer->assigned);
 }
@@ -84,6 +94,7 @@ sni_pattern_detach(sni_pattern *pattern, sni_peer *peer)
         sni_pattern_disconnected(pattern, peer, false);
     if (pattern->ops->detach != NULL)
         pattern->ops->detach(pattern, peer);
+    sni_name_detach(pattern, peer);
     sni_pattern_retire(peer);
     sni_link_remove(&peer->all);
     sni_link_remove(&peer->in);
@@ -100,6 +111,7 @@ sni_pattern_retire(sni_peer *peer)
     sni_pattern *pattern = peer->pattern;
 
     peer->writable = false;
+    peer->leaving = true;
     sni_link_remove(&peer->out);
     if (pattern != NULL && pattern->writing == peer) {
         pattern->writing = NULL;
@@ -164,6 +176,9 @@ sni_pattern_send(sni_pattern *pattern, sni_msg *msg, bool more)
     sennit_err err;
 
     if (!pattern->ops->sends)
+        return SENNIT_ENOTSUP;
+    /* Only the newest frame waits: a message of several would be torn. */
+    if (more && pattern->opts->conflate)
         return SENNIT_ENOTSUP;
     if (pattern->swallow) {
         sni_swallow(pattern, msg, more);
@@ -244,125 +259,44 @@ sni_pattern_pending(const sni_pattern *pattern)
     return pattern->fetching == 0;
 }
 
-/* ---- load balancing and fair queueing ---------------------------------- */
-
-sni_peer *
-sni_balance_next(sni_pattern *pattern)
-{
-    sni_link *first = sni_list_first(&pattern->writable);
-
-    return first == NULL ? NULL : SNI_OWNER_OF(first, sni_peer, out);
-}
-
-bool
-sni_balance_can_send(sni_pattern *pattern)
-{
-    return sni_balance_next(pattern) != NULL;
-}
-
 sennit_err
-sni_balance_push(sni_pattern *pattern, sni_msg *msg, bool more)
+sni_pattern_message(const sni_pattern *pattern, sni_msg *msg, size_t size)
 {
-    sni_peer *peer =
-        pattern->writing != NULL ? pattern->writing : sni_balance_next(pattern);
-    sennit_err err;
+    sni_block *block;
 
-    if (peer == NULL)
-        return SENNIT_EAGAIN;
-    err = pattern->port->push(peer, msg, more);
-    if (err)
-        return err;
-    pattern->writing = more ? peer : NULL;
-    if (more)
+    sennit_msg_init(sni_msg_public(msg));
+    if (size <= SENNIT_MSG_INLINE_MAX) {
+        msg->small_size = (uint8_t)size;
         return SENNIT_OK;
-    if (!peer->writable) {
-        sni_link_remove(&peer->out);
-    } else if (sni_link_linked(&peer->out) && peer->out.next != &pattern->writable) {
-        sni_link_remove(&peer->out);
-        sni_list_push(&pattern->writable, &peer->out);
     }
+    block = sni_block_new(pattern->alloc, size);
+    if (block == NULL)
+        return SENNIT_ENOMEM;
+    sni_msg_init_view(msg, block->data, size, block, false, 0);
+    sni_block_unref(block);
     return SENNIT_OK;
 }
 
 sennit_err
-sni_fair_pull(sni_pattern *pattern, sni_msg *msg, sni_peer **from)
+sni_pattern_copy(const sni_pattern *pattern, sni_msg *msg, sennit_bytes body)
 {
-    sni_peer *peer = pattern->reading;
-    sni_link *first = sni_list_first(&pattern->readable);
-    sennit_err err;
+    sennit_err err = sni_pattern_message(pattern, msg, body.size);
 
-    if (peer == NULL) {
-        if (first == NULL)
-            return SENNIT_EAGAIN;
-        peer = SNI_OWNER_OF(first, sni_peer, in);
-    }
-    err = pattern->port->pull(peer, msg);
-    if (err)
-        return err;
-    *from = peer;
-    pattern->reading = msg->more ? peer : NULL;
-    if (msg->more)
-        return SENNIT_OK;
-    if (peer->unread == 0) {
-        sni_link_remove(&peer->in);
-    } else if (peer->in.next != &pattern->readable) {
-        sni_link_remove(&peer->in);
-        sni_list_push(&pattern->readable, &peer->in);
-    }
-    return SENNIT_OK;
-}
-
-sennit_err
-sni_fair_fetch(sni_pattern *pattern, sni_msg *msg)
-{
-    sni_peer *from;
-
-    return sni_fair_pull(pattern, msg, &from);
-}
-
-sennit_err
-sni_fair_skip(sni_pattern *pattern)
-{
-    sni_peer *from;
-    sni_msg msg;
-
-    while (pattern->reading != NULL) {
-        sennit_err err;
-
-        sennit_msg_init(sni_msg_public(&msg));
-        err = sni_fair_pull(pattern, &msg, &from);
-        if (err == SENNIT_OK) {
-            sennit_msg_fini(sni_msg_public(&msg));
-            err = sni_fetch_spend(pattern);
-        }
-        pattern->skipping = pattern->reading != NULL && err != SENNIT_OK;
-        if (err)
-            return err;
-    }
-    return SENNIT_OK;
-}
-
-sennit_err
-sni_fair_drop(sni_pattern *pattern, sni_msg *msg)
-{
-    sennit_err err = sni_fetch_spend(pattern);
-
-    sennit_msg_fini(sni_msg_public(msg));
     if (err == SENNIT_OK)
-        return sni_fair_skip(pattern);
-    pattern->skipping = pattern->reading != NULL;
+        sni_bytes_put(sennit_msg_data(sni_msg_public(msg)), body);
     return err;
 }
 
 sennit_err
-sni_fetch_spend(sni_pattern *pattern)
+sni_pattern_greet(sni_peer *peer)
 {
-    return --pattern->fetching == 0 ? SENNIT_EAGAIN : SENNIT_OK;
-}
+    const sni_pattern *pattern = peer->pattern;
+    sennit_bytes hello = pattern->opts->hello;
+    sennit_err err = SENNIT_OK;
 
-void
-sni_swallow(sni_pattern *pattern, sni_msg *msg, bool more)
-{
-    sennit_msg_fini(sni_msg_public(msg));
-    pattern->swallow = more;
+    if (hello.size > 0)
+        err = pattern->port->greet(peer, hello);
+    if (err == SENNIT_OK && pattern->opts->probe_router)
+        err = pattern->port->greet(peer, sni_bytes(NULL, 0));
+    return err;
 }

@@ -5,33 +5,45 @@
 #include "base/list.h"
 #include "base/msg.h"
 #include "base/trie.h"
+#include "pattern/name.h"
+#include "pattern/notices.h"
 
 /* Routing policy of a socket type: which peer next, which envelope, whom to drop
  * (RFC 28 request-reply, 29 publish-subscribe, 30 pipeline, 31 pair). A policy
  * knows peers only as what is in sni_peer, and reaches them only through its
  * port, so it is tested with fake ones. */
 typedef struct sni_pattern sni_pattern;
+typedef struct sni_peer sni_peer;
 
 /* What a policy knows of a pipe; embedded in it. */
-typedef struct sni_peer {
+struct sni_peer {
     sni_link all; /* of the pattern's peers */
     sni_link in;  /* in the fair queue while it has unread messages */
     sni_link out; /* in the load balancer while it may be written */
     sni_pattern *pattern;
-    size_t unread;       /* whole messages to pull; the pipe keeps it right */
-    bool writable;       /* below its high-water mark; the pipe keeps it right */
-    bool connected;      /* handshake done; may be false while messages queue already */
-    bool accepted;       /* it came to us; the pipe keeps it right */
-    bool paused;         /* XPUB: has as many unread messages here as it may; nothing more
-                            is received from it */
-    bool slow;           /* PUB, XPUB: missed something since its queue was last empty */
-    uint64_t stamp;      /* last publication it was matched for */
-    uint32_t topics;     /* PUB, XPUB: it subscribed to */
-    uint32_t notices;    /* messages of it in the pattern's notices */
-    uint32_t number;     /* of the current connection */
+    size_t unread;    /* whole messages to pull, also those of a connection that is gone;
+                         the pipe keeps it right, before it says `disconnected` too */
+    bool writable;    /* below its high-water mark; the pipe keeps it right */
+    bool connected;   /* handshake done; may be false while messages queue already */
+    bool accepted;    /* it came to us; the pipe keeps it right */
+    bool leaving;     /* takes no more messages, for good */
+    bool paused;      /* XPUB: has as many unread messages here as it may; nothing more is
+                         received from it */
+    bool slow;        /* PUB, XPUB: missed something since its queue was last empty; the
+                         pipe keeps it right */
+    bool forgot;      /* REQ: replies to requests that were given up may still come */
+    uint64_t stamp;   /* last publication it was matched for */
+    uint32_t topics;  /* PUB, XPUB: it subscribed to */
+    uint32_t notices; /* XPUB: unread subscriptions and messages of it */
+    uint32_t number;  /* of the current connection */
     sennit_msg identity; /* ROUTER, STREAM: what it is known by */
-    sennit_msg assigned; /* by sennit_sock_connect_as(); empty: none */
-} sni_peer;
+    sennit_msg assigned; /* by sennit_sock_connect_as(), before attach; empty: none */
+    sni_name *name;      /* ROUTER, STREAM, DEALER: its connection */
+    sni_link names;      /* those that are gone, but have unread messages; oldest first */
+    size_t named;        /* unread messages of these */
+    sni_subscriber
+        *subscriber; /* PUB, XPUB: its connection; NULL until it says anything */
+};
 
 /* What the pipes let a policy do. */
 typedef struct sni_port {
@@ -51,13 +63,15 @@ typedef struct sni_port {
     /* Tells the peer, a publisher, that we (un)subscribe. Errors: ENOMEM. */
     sennit_err (*subscribe)(sni_peer *peer, bool on, sennit_bytes topic);
 
-    /* The first message of a new connection, of one frame: it goes out before all that
-     * is queued. Only from the pattern's `connected`. Errors: ENOMEM. */
+    /* A first message of a new connection, of one frame: it goes out before all that is
+     * queued, several in the order given. Only from the pattern's `connected`.
+     * Errors: ENOMEM. */
     sennit_err (*greet)(sni_peer *peer, sennit_bytes body);
 
     /* Makes room for a publication in the queue of a peer that is not writable, by
      * opts->slow_subscriber (DROP_OLD, CONFLATE), and counts what it dropped. `first` is
-     * the publication's first frame. False: nothing there may be dropped. */
+     * the publication's first frame. False: nothing there may be dropped, or not enough
+     * for it to be writable. */
     bool (*make_room)(sni_peer *peer, const sni_msg *first);
 
     /* One message for this peer was dropped because its queue is full: counts it, for
@@ -99,8 +113,10 @@ typedef struct sni_pattern_ops {
                                sennit_bytes topic);
 
     /* Set for publishers, whose subscriptions count without the application: takes one
-     * frame that is no subscription, at once and in order with subscriptions, instead of
-     * having it wait to be pulled. Takes: `msg` on success. Errors: ENOMEM. */
+     * frame of a message, at once and in order with subscriptions, instead of having it
+     * wait to be pulled. The frame may be a subscription, of 01 or 00 and the topic: an
+     * engine need not look into messages. Takes: `msg` on success. Errors: ENOMEM; as
+     * subscription. */
     sennit_err (*take)(sni_pattern *pattern, sni_peer *peer, sni_msg *msg);
 
     sennit_err (*send)(sni_pattern *pattern, sni_msg *msg, bool more);
@@ -143,29 +159,45 @@ struct sni_pattern {
     sni_msg held; /* fetched to know that something is readable */
     bool has_held;
 
-    /* ROUTER */
+    /* ROUTER, STREAM, DEALER */
     sni_trie identities;
     uint32_t next_identity;
-    sni_msg body; /* first frame of the message whose identity was handed out */
+    bool begun;   /* STREAM: bytes of the message being sent are queued */
+    sni_link due; /* names with something to tell */
+    sni_msg
+        body; /* first frame of the message whose identity was handed out; XSUB: last
+                 frame sent upstream, while it is not known whether it ends its message */
     bool has_body;
 
     /* REQ, REP */
     bool replying;     /* REQ: awaits a reply. REP: owes one */
-    bool prefix_sent;  /* REQ: the delimiter of this request is queued */
     bool lost;         /* REQ: the request's connection is gone */
+    bool correlated;   /* REQ: the request carries `request` */
+    bool numbered;     /* REQ: that number was read of the message being read */
+    uint32_t request;  /* REQ: number of the newest one */
     sni_peer *partner; /* REQ: who got the request. REP: who asked */
-    sni_msg *envelope; /* REP: frames before the delimiter, and it */
+    sni_msg *envelope; /* frames before the body. REQ: of the request. REP: of both */
     size_t envelope_count;
     size_t envelope_capacity;
     size_t envelope_sent;
 
-    /* PUB: topic -> peers. SUB: prefix -> how often */
+    /* PUB, XPUB: topic -> subscribers. SUB, XSUB: prefix -> how often */
     sni_trie topics;
     sni_peer **matched; /* peers that take the message being sent */
     size_t matched_count;
     size_t matched_capacity;
     uint64_t stamp;
-    bool no_memory; /* while matching */
+    size_t missing; /* in `matched`, for want of memory */
+    bool upstream;  /* XSUB: `matched` takes the message being sent */
+
+    /* XPUB */
+    sni_trie asked;       /* manual: topic -> subscribers that asked for it */
+    sni_notices notices;  /* unread: what subscribers said */
+    sni_notice fetched;   /* the last one handed out, without its message */
+    sni_link gone;        /* subscribers whose connection is gone, but not forgotten */
+    size_t owing;         /* of these, who could not be told all of, for want of memory */
+    sni_subscriber *last; /* manual: whose notice was received last */
+    bool only_last;       /* the next message goes to that one only */
 };
 
 /* `stats`, `port` and `opts` are borrowed. */
@@ -223,6 +255,20 @@ extern const sni_pattern_ops sni_pattern_dealer;
 extern const sni_pattern_ops sni_pattern_router;
 extern const sni_pattern_ops sni_pattern_pull;
 extern const sni_pattern_ops sni_pattern_push;
+extern const sni_pattern_ops sni_pattern_xpub;
+extern const sni_pattern_ops sni_pattern_xsub;
+extern const sni_pattern_ops sni_pattern_stream;
+
+/* Makes `msg`, which holds nothing, a frame of `size` bytes, or a copy of `body`, in
+ * memory of the loop. Errors: ENOMEM. */
+sennit_err sni_pattern_message(const sni_pattern *pattern, sni_msg *msg, size_t size);
+sennit_err sni_pattern_copy(const sni_pattern *pattern, sni_msg *msg, sennit_bytes body);
+
+/* What a new connection begins with, by opts->hello and then ->probe_router.
+ * Errors: ENOMEM. */
+sennit_err sni_pattern_greet(sni_peer *peer);
+
+/* balance.c: who gets the next message. */
 
 /* Pushes to the peer being written, else to the next writable one in turn; a
  * whole message goes to one peer. Errors: EAGAIN, ENOMEM. */
@@ -233,6 +279,14 @@ sni_peer *sni_balance_next(sni_pattern *pattern);
 
 /* Whether there is one: can_send of those who balance. */
 bool sni_balance_can_send(sni_pattern *pattern);
+
+/* Takes the rest of a message that goes nowhere. */
+void sni_swallow(sni_pattern *pattern, sni_msg *msg, bool more);
+
+/* fair.c: whose message is next. */
+
+/* Whose turn it is: who sent what the next pull gives, or NULL. */
+sni_peer *sni_fair_next(sni_pattern *pattern);
 
 /* Pulls the next frame, message by message from each peer in turn; `*from` is who
  * sent it. Errors: EAGAIN, ENOMEM. */
@@ -253,7 +307,53 @@ sennit_err sni_fair_drop(sni_pattern *pattern, sni_msg *msg);
  * fetch). */
 sennit_err sni_fetch_spend(sni_pattern *pattern);
 
-/* Takes the rest of a message that goes nowhere. */
-void sni_swallow(sni_pattern *pattern, sni_msg *msg, bool more);
+/* envelope.c: the frames in front of a body (REQ, REP). */
+void sni_envelope_forget(sni_pattern *pattern);
+
+/* Takes: `msg` on success. Errors: ENOMEM. */
+sennit_err sni_envelope_add(sni_pattern *pattern, sni_msg *msg);
+
+/* Whether its last frame is the empty one that ends it. */
+bool sni_envelope_whole(const sni_pattern *pattern);
+
+/* Pushes what of it is not sent yet; each goes once, however often this is tried.
+ * Errors: ENOMEM. */
+sennit_err sni_envelope_push(sni_pattern *pattern, sni_peer *peer);
+
+/* fanout.c: one message for many. */
+
+/* Nobody is chosen for the next message. */
+void sni_fanout_begin(sni_pattern *pattern);
+
+/* Chooses a peer, once. */
+void sni_fanout_choose(sni_pattern *pattern, sni_peer *peer);
+
+/* Leaves out those without room, by opts->slow_subscriber; `first` is the message's first
+ * frame. Errors: EAGAIN, ENOMEM: with SENNIT_SLOW_BLOCK, and nobody is to get it. */
+sennit_err sni_fanout_settle(sni_pattern *pattern, const sni_msg *first);
+
+/* Sends a frame to those chosen. Takes: `msg`. */
+void sni_fanout_send(sni_pattern *pattern, sni_msg *msg, bool more);
+
+/* The peer goes, perhaps in the middle of a message. */
+void sni_fanout_leave(sni_pattern *pattern, const sni_peer *peer);
+
+/* subscriber.c: what subscribers want, for those who publish: the `subscription` and
+ * `take` of both, and what is left when one goes. */
+sennit_err sni_subscriber_hear(sni_pattern *pattern, sni_peer *peer, bool on,
+                               sennit_bytes topic);
+sennit_err sni_subscriber_take(sni_pattern *pattern, sni_peer *peer, sni_msg *msg);
+void sni_subscriber_part(sni_pattern *pattern, sni_peer *peer);
+
+/* What they said, for the application (XPUB): `fetch`, `took` and `subscribe`. */
+sennit_err sni_subscriber_fetch(sni_pattern *pattern, sni_msg *msg);
+void sni_subscriber_took(sni_pattern *pattern, bool more);
+sennit_err sni_subscriber_give(sni_pattern *pattern, bool on, sennit_bytes topic);
+
+/* Frees the state of all of them; every peer is detached. */
+void sni_subscriber_fini(sni_pattern *pattern);
+
+/* Whether a frame means a subscription (RFC 29): 01 or 00 and the topic. */
+bool sni_subscription_read(sennit_bytes frame, bool *on, sennit_bytes *topic);
 
 #endif /* SENNIT_PATTERN_PATTERN_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* PUSH, PULL (RFC 30) and DEALER (RFC 28): balance what goes out over the peers
- * with room, take what comes in fairly from all, add and remove nothing. */
+/* PUSH and PULL (RFC 30): balance what goes out over the peers with room, take what
+ * comes in fairly from all, add and remove nothing. */
 #include "pattern/pattern.h"
 
 const sni_pattern_ops sni_pattern_push = {
@@ -11,13 +11,5 @@ const sni_pattern_ops sni_pattern_push = {
 
 const sni_pattern_ops sni_pattern_pull = {
     .receives = true,
-    .fetch = sni_fair_fetch,
-};
-
-const sni_pattern_ops sni_pattern_dealer = {
-    .sends = true,
-    .receives = true,
-    .send = sni_balance_push,
-    .can_send = sni_balance_can_send,
     .fetch = sni_fair_fetch,
 };

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "pattern/notices.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+/* A ring larger than this is given back when it is empty: a million subscriptions come
+ * once. */
+#define KEEP_MAX 1024u
+
+static sni_notice *
+slot(sni_notices *notices, size_t position)
+{
+    return &notices->ring[(notices->first + position) & (notices->capacity - 1)];
+}
+
+void
+sni_notices_init(sni_notices *notices, const sennit_allocator *alloc)
+{
+    *notices = (sni_notices){ .alloc = alloc };
+}
+
+void
+sni_notices_fini(sni_notices *notices)
+{
+    for (size_t i = 0; i < notices->count; i++)
+        sennit_msg_fini(sni_msg_public(&slot(notices, i)->msg));
+    sni_release(notices->alloc, notices->ring);
+    sni_notices_init(notices, notices->alloc);
+}
+
+sennit_err
+sni_notices_reserve(sni_notices *notices, size_t count)
+{
+    size_t old = notices->capacity;
+
+    if (count <= old - notices->count)
+        return SENNIT_OK;
+    if (!sni_grow(notices->alloc, &notices->ring, &notices->capacity,
+                  notices->count + count, sizeof *notices->ring))
+        return SENNIT_ENOMEM;
+    /* The part that had wrapped around moves behind the old end. */
+    if (notices->first + notices->count > old) {
+        size_t wrapped = notices->first + notices->count - old;
+
+        memcpy(notices->ring + old, notices->ring, wrapped * sizeof *notices->ring);
+    }
+    return SENNIT_OK;
+}
+
+void
+sni_notices_push(sni_notices *notices, sni_notice *notice)
+{
+    SNI_ASSERT(notices->count < notices->capacity);
+    *slot(notices, notices->count++) = *notice;
+    sennit_msg_init(sni_msg_public(&notice->msg));
+}
+
+bool
+sni_notices_pop(sni_notices *notices, sni_notice *out)
+{
+    sni_notice *oldest;
+
+    if (notices->count == 0)
+        return false;
+    oldest = slot(notices, 0);
+    *out = *oldest;
+    if (oldest->times-- > 1) {
+        sennit_msg_init(sni_msg_public(&out->msg));
+        sennit_msg_copy(sni_msg_public(&out->msg), sni_msg_public(&oldest->msg));
+        out->msg.peer = oldest->msg.peer;
+        return true;
+    }
+    notices->first = (notices->first + 1) & (notices->capacity - 1);
+    notices->count--;
+    if (notices->count == 0 && notices->capacity > KEEP_MAX)
+        sni_notices_fini(notices);
+    return true;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SENNIT_PATTERN_NOTICES_H
+#define SENNIT_PATTERN_NOTICES_H
+
+#include "base/list.h"
+#include "base/msgq.h"
+#include "base/trie.h"
+
+/* One connection of a subscriber. It outlives the connection while the application has
+ * not read all of it, or could not be told all of it. */
+typedef struct sni_subscriber {
+    struct sni_peer *peer; /* NULL: the connection is gone */
+    sni_link gone;         /* in the pattern's, then */
+    uint32_t number;
+    sni_trie_keys topics; /* what it gets */
+    sni_trie_keys asked;  /* XPUB, manual: what it asked for */
+    sni_msgq open;        /* frames of a message that is not whole yet */
+    bool in_message;      /* more frames of it follow */
+    size_t notices;       /* unread subscriptions */
+    size_t messages;      /* unread messages */
+    size_t bytes;         /* ... and theirs */
+    bool owes;            /* gone, and not all of its topics could be told */
+} sni_subscriber;
+
+/* What an XPUB receives: one frame, from whom, and whether it is one of a message of his
+ * or says that a subscription began or ended. */
+typedef enum sni_notice_kind {
+    SNI_NOTICE_MESSAGE,
+    SNI_NOTICE_SUBSCRIBED,
+    SNI_NOTICE_UNSUBSCRIBED,
+} sni_notice_kind;
+
+typedef struct sni_notice {
+    sni_msg msg;
+    sni_subscriber *from;
+    sni_notice_kind kind;
+    uint32_t times; /* it is received so often */
+} sni_notice;
+
+/* First in, first out, in a ring that doubles. */
+typedef struct sni_notices {
+    const sennit_allocator *alloc;
+    sni_notice *ring;
+    size_t capacity; /* 0 or a power of two */
+    size_t first;
+    size_t count;
+} sni_notices;
+
+void sni_notices_init(sni_notices *notices, const sennit_allocator *alloc);
+void sni_notices_fini(sni_notices *notices);
+
+/* Room for `count` more, whose push cannot fail then. Errors: ENOMEM. */
+sennit_err sni_notices_reserve(sni_notices *notices, size_t count);
+
+/* Appends one, for which there is room. Takes: its message. */
+void sni_notices_push(sni_notices *notices, sni_notice *notice);
+
+/* Takes the oldest, or one of the times it is to be received: `out->times` is what was
+ * left with this one. False: there is none. */
+bool sni_notices_pop(sni_notices *notices, sni_notice *out);
+
+#endif /* SENNIT_PATTERN_NOTICES_H */

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/* What the subscribers of a PUB or XPUB said (RFC 29). A peer's topics are a set (libzmq
+ * sends n subscribes and one cancel, so counting them would leak); how often it said so
+ * is kept for VERBOSER, which takes back as many as it told.
+ *
+ * Law: a notice is made before the topics change, so that want of memory changes
+ * nothing. Only a peer that leaves cannot be refused: what could not be told of its
+ * topics stays in the trie, matches nobody, and is told before the next fetch. */
+#include "pattern/notices.h"
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "pattern/pattern.h"
+
+static void
+count_topics(sni_pattern *pattern)
+{
+    pattern->stats->subscriptions = pattern->topics.entries;
+    pattern->stats->topics = pattern->topics.keys;
+}
+
+static bool
+manual(const sni_pattern *pattern)
+{
+    return pattern->opts->xpub_manual != SENNIT_XPUB_AUTOMATIC;
+}
+
+bool
+sni_subscription_read(sennit_bytes frame, bool *on, sennit_bytes *topic)
+{
+    if (frame.size == 0 || frame.data[0] > 1)
+        return false;
+    *on = frame.data[0] == 1;
+    *topic = sni_bytes(frame.data + 1, frame.size - 1);
+    return true;
+}
+
+/* ---- a subscriber -------------------------------------------------------- */
+
+/* Of this connection; NULL: no memory. */
+static sni_subscriber *
+subscriber_of(const sni_pattern *pattern, sni_peer *peer)
+{
+    sni_subscriber *subscriber = peer->subscriber;
+
+    if (subscriber != NULL)
+        return subscriber;
+    subscriber = sni_acquire_zero(pattern->alloc, sizeof *subscriber);
+    if (subscriber == NULL)
+        return NULL;
+    subscriber->peer = peer;
+    subscriber->number = peer->number;
+    sni_link_init(&subscriber->gone);
+    sni_msgq_init(&subscriber->open, pattern->alloc);
+    peer->subscriber = subscriber;
+    return subscriber;
+}
+
+static void
+subscriber_free(const sni_pattern *pattern, sni_subscriber *subscriber)
+{
+    sni_link_remove(&subscriber->gone);
+    sni_msgq_fini(&subscriber->open);
+    sni_release(pattern->alloc, subscriber->topics.nodes);
+    sni_release(pattern->alloc, subscriber->asked.nodes);
+    sni_release(pattern->alloc, subscriber);
+}
+
+/* Frees it when its connection is gone and nothing is left of it. */
+static void
+drop_if_done(sni_pattern *pattern, sni_subscriber *subscriber)
+{
+    if (subscriber != NULL && subscriber->peer == NULL && !subscriber->owes &&
+        subscriber->notices == 0 && subscriber->messages == 0 &&
+        pattern->last != subscriber)
+        subscriber_free(pattern, subscriber);
+}
+
+static bool
+over_mark(const sni_pattern *pattern, const sni_subscriber *subscriber)
+{
+    size_t msgs = (size_t)pattern->opts->recv_hwm_msgs;
+    uint64_t bytes = pattern->opts->recv_hwm_bytes;
+
+    return (msgs > 0 && subscriber->messages >= msgs) ||
+           (bytes > 0 && subscriber->bytes >= bytes);
+}
+
+static void
+count_notices(sni_subscriber *subscriber)
+{
+    if (subscriber->peer != NULL)
+        subscriber->peer->notices =
+            (uint32_t)(subscriber->notices + subscriber->messages);
+}
+
+/* ---- subscriptions ------------------------------------------------------- */
+
+/* Makes what is received of a subscription, and room for it. PUB receives nothing.
+ * Errors: ENOMEM. */
+static sennit_err
+prepare(sni_pattern *pattern, bool on, sennit_bytes topic, sni_msg *msg)
+{
+    uint8_t *data;
+    sennit_err err;
+
+    sennit_msg_init(sni_msg_public(msg));
+    if (pattern->type != SENNIT_XPUB)
+        return SENNIT_OK;
+    err = sni_notices_reserve(&pattern->notices, 1);
+    if (err == SENNIT_OK)
+        err = sni_pattern_message(pattern, msg, topic.size + 1);
+    if (err)
+        return err;
+    data = sennit_msg_data(sni_msg_public(msg));
+    data[0] = on;
+    sni_bytes_put(data + 1, topic);
+    return SENNIT_OK;
+}
+
+/* Has what was prepared received so often. */
+static void
+notify(sni_pattern *pattern, sni_subscriber *from, bool on, uint32_t times, sni_msg *msg)
+{
+    sni_notice notice = {
+        .msg = *msg,
+        .from = from,
+        .kind = on ? SNI_NOTICE_SUBSCRIBED : SNI_NOTICE_UNSUBSCRIBED,
+        .times = times,
+    };
+
+    if (times == 0 || pattern->type != SENNIT_XPUB) {
+        sennit_msg_fini(sni_msg_public(msg));
+        return;
+    }
+    notice.msg.peer = from->number;
+    sni_notices_push(&pattern->notices, &notice);
+    from->notices++;
+    count_notices(from);
+    pattern->port->noticed(pattern);
+}
+
+static void
+tell_monitor(const sni_subscriber *of, sennit_event_kind kind, sennit_bytes topic)
+{
+    if (of->peer != NULL)
+        of->peer->pattern->port->event(of->peer, kind, topic);
+}
+
+/* The peer gets a topic. Tells how often the application hears of it. */
+static sennit_err
+add_topic(sni_pattern *pattern, sni_subscriber *to, sennit_bytes topic, uint32_t *times)
+{
+    size_t topics = pattern->topics.keys;
+    uint32_t count;
+    sennit_err err = sni_trie_add(&pattern->topics, topic, to, &to->topics, &count);
+
+    if (err)
+        return err;
+    *times =
+        pattern->topics.keys > topics || pattern->opts->xpub_verbose != SENNIT_XPUB_FIRST;
+    count_topics(pattern);
+    if (count > 1)
+        return SENNIT_OK;
+    to->peer->topics++;
+    tell_monitor(to, SENNIT_EVENT_SUBSCRIBED, topic);
+    return SENNIT_OK;
+}
+
+/* The peer gets it no more. Errors: ENOENT. */
+static sennit_err
+remove_topic(sni_pattern *pattern, sni_subscriber *from, sennit_bytes topic,
+             uint32_t *times)
+{
+    size_t topics = pattern->topics.keys;
+    bool each = pattern->opts->xpub_verbose == SENNIT_XPUB_VERBOSER;
+    uint32_t told = each ? sni_trie_count(&pattern->topics, topic, from) : 1;
+    uint32_t left;
+    sennit_err err =
+        sni_trie_remove(&pattern->topics, topic, from, &from->topics, true, &left);
+
+    if (err)
+        return err;
+    *times = each || pattern->topics.keys < topics ? told : 0;
+    count_topics(pattern);
+    from->peer->topics--;
+    tell_monitor(from, SENNIT_EVENT_UNSUBSCRIBED, topic);
+    return SENNIT_OK;
+}
+
+/* In manual mode what a peer asks for is kept, so that its end is told, and passed on. */
+static sennit_err
+ask(sni_pattern *pattern, sni_subscriber *from, bool on, sennit_bytes topic,
+    uint32_t *times)
+{
+    bool each = pattern->opts->xpub_verbose == SENNIT_XPUB_VERBOSER;
+    uint32_t count;
+
+    *times = on || !each ? 1 : sni_trie_count(&pattern->asked, topic, from);
+    if (on)
+        return sni_trie_add(&pattern->asked, topic, from, &from->asked, &count);
+    return sni_trie_remove(&pattern->asked, topic, from, &from->asked, true, &count);
+}
+
+/* Errors: ENOENT (a cancel of what is not there). */
+static sennit_err
+change(sni_pattern *pattern, sni_subscriber *from, bool on, sennit_bytes topic,
+       uint32_t *times)
+{
+    if (manual(pattern))
+        return ask(pattern, from, on, topic, times);
+    if (on)
+        return add_topic(pattern, from, topic, times);
+    return remove_topic(pattern, from, topic, times);
+}
+
+sennit_err
+sni_subscriber_hear(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes topic)
+{
+    sni_subscriber *from;
+    uint32_t times = 0;
+    sni_msg msg;
+    sennit_err err;
+
+    if (topic.size > SNI_TOPIC_MAX_BYTES)
+        return SENNIT_EMSGSIZE;
+    from = subscriber_of(pattern, peer);
+    if (from == NULL)
+        return SENNIT_ENOMEM;
+    if (from->notices >= SNI_TOPICS_PER_PEER_MAX) {
+        pattern->port->disconnect(peer, false, SENNIT_EMSGSIZE,
+                                  "more subscriptions than the application reads");
+        return SENNIT_OK;
+    }
+    err = prepare(pattern, on, topic, &msg);
+    if (err == SENNIT_OK)
+        err = change(pattern, from, on, topic, &times);
+    notify(pattern, from, on, err ? 0 : times, &msg);
+    if (err == SENNIT_ENOENT)
+        return SENNIT_OK;
+    if (err || !on)
+        return err;
+    return (manual(pattern) ? from->asked.count : peer->topics) > SNI_TOPICS_PER_PEER_MAX
+               ? SENNIT_EMSGSIZE
+               : SENNIT_OK;
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+/* The message ends with the frame that was kept last: what followed were subscriptions,
+ * which are received by themselves. */
+static sennit_err
+end_message(sni_pattern *pattern, sni_subscriber *from)
+{
+    sni_notice notice = { .from = from, .kind = SNI_NOTICE_MESSAGE, .times = 1 };
+    size_t frames = from->open.count;
+
+    if (frames == 0)
+        return SENNIT_OK;
+    if (sni_notices_reserve(&pattern->notices, frames) != SENNIT_OK)
+        return SENNIT_ENOMEM;
+    from->bytes += from->open.bytes;
+    from->messages++;
+    while (sni_msgq_pop(&from->open, &notice.msg)) {
+        notice.msg.more = --frames > 0;
+        sni_notices_push(&pattern->notices, &notice);
+    }
+    count_notices(from);
+    if (over_mark(pattern, from))
+        from->peer->paused = true;
+    pattern->port->noticed(pattern);
+    return SENNIT_OK;
+}
+
+/* Frames are kept one by one; which is the last of its message shows later. */
+static sennit_err
+keep_frame(sni_subscriber *from, sni_msg *msg)
+{
+    sennit_err err = sni_msg_own(msg);
+
+    return err ? err : sni_msgq_push(&from->open, msg, false);
+}
+
+sennit_err
+sni_subscriber_take(sni_pattern *pattern, sni_peer *peer, sni_msg *msg)
+{
+    sni_subscriber *from = subscriber_of(pattern, peer);
+    bool more = msg->more;
+    sennit_bytes topic;
+    sennit_err err = SENNIT_OK;
+    bool on;
+
+    if (from == NULL)
+        return SENNIT_ENOMEM;
+    if (!(from->in_message && pattern->opts->only_first_subscribe) &&
+        sni_subscription_read(sennit_msg_bytes(sni_msg_public(msg)), &on, &topic))
+        err = sni_subscriber_hear(pattern, peer, on, topic);
+    else if (pattern->type == SENNIT_XPUB)
+        err = keep_frame(from, msg);
+    if (err)
+        return err;
+    sennit_msg_fini(sni_msg_public(msg));
+    from->in_message = more;
+    return more ? SENNIT_OK : end_message(pattern, from);
+}
+
+/* ---- leaving ------------------------------------------------------------- */
+
+typedef struct leaver {
+    sni_pattern *pattern;
+    sni_subscriber *from;
+    bool silent; /* what it got in manual mode is not what it asked for */
+} leaver;
+
+static sennit_err
+leave_topic(const sni_trie_parting *parting, void *arg)
+{
+    const leaver *l = arg;
+    bool each = l->pattern->opts->xpub_verbose == SENNIT_XPUB_VERBOSER;
+    uint32_t times = each ? parting->count : parting->last;
+    sni_msg msg;
+    sennit_err err;
+
+    if (!l->silent) {
+        err = prepare(l->pattern, false, parting->key, &msg);
+        if (err)
+            return err;
+        notify(l->pattern, l->from, false, times, &msg);
+    }
+    tell_monitor(l->from, SENNIT_EVENT_UNSUBSCRIBED, parting->key);
+    return SENNIT_OK;
+}
+
+/* The end of what it asked for in manual mode; each of that was told. */
+static sennit_err
+leave_asked(const sni_trie_parting *parting, void *arg)
+{
+    const leaver *l = arg;
+    bool each = l->pattern->opts->xpub_verbose == SENNIT_XPUB_VERBOSER;
+    sni_msg msg;
+    sennit_err err = prepare(l->pattern, false, parting->key, &msg);
+
+    if (err == SENNIT_OK)
+        notify(l->pattern, l->from, false, each ? parting->count : 1, &msg);
+    return err;
+}
+
+/* Takes a subscriber out of its topics, where the last call stopped. Only its own cost
+ * anything. Errors: ENOMEM (to tell of one). */
+static sennit_err
+leave_topics(sni_pattern *pattern, sni_subscriber *from)
+{
+    leaver l = { .pattern = pattern, .from = from, .silent = manual(pattern) };
+    bool watched = pattern->opts->events & 1u << SENNIT_EVENT_UNSUBSCRIBED;
+    bool told = pattern->type == SENNIT_XPUB && !l.silent;
+    sennit_err err = sni_trie_forget(&pattern->asked, from, &from->asked,
+                                     manual(pattern) ? leave_asked : NULL, &l);
+
+    if (err == SENNIT_OK)
+        err = sni_trie_forget(&pattern->topics, from, &from->topics,
+                              told || watched ? leave_topic : NULL, &l);
+    count_topics(pattern);
+    return err;
+}
+
+void
+sni_subscriber_part(sni_pattern *pattern, sni_peer *peer)
+{
+    sni_subscriber *from = peer->subscriber;
+
+    if (from == NULL)
+        return;
+    from->owes = leave_topics(pattern, from) != SENNIT_OK;
+    pattern->owing += from->owes;
+    from->peer = NULL;
+    peer->subscriber = NULL;
+    peer->topics = 0;
+    peer->notices = 0;
+    peer->paused = false;
+    sni_msgq_fini(&from->open);
+    sni_list_push(&pattern->gone, &from->gone);
+    drop_if_done(pattern, from);
+}
+
+/* Errors: ENOMEM (still). */
+static sennit_err
+pay_what_is_owed(sni_pattern *pattern)
+{
+    sni_link *next;
+
+    for (sni_link *link = pattern->gone.next; link != &pattern->gone; link = next) {
+        sni_subscriber *from = SNI_OWNER_OF(link, sni_subscriber, gone);
+        sennit_err err = from->owes ? leave_topics(pattern, from) : SENNIT_OK;
+
+        if (err)
+            return err;
+        next = link->next;
+        pattern->owing -= from->owes;
+        from->owes = false;
+        drop_if_done(pattern, from);
+    }
+    return SENNIT_OK;
+}
+
+void
+sni_subscriber_fini(sni_pattern *pattern)
+{
+    sni_notices_fini(&pattern->notices);
+    while (sni_list_first(&pattern->gone) != NULL)
+        subscriber_free(
+            pattern, SNI_OWNER_OF(sni_list_first(&pattern->gone), sni_subscriber, gone));
+}
+
+/* ---- for the application ------------------------------------------------- */
+
+sennit_err
+sni_subscriber_fetch(sni_pattern *pattern, sni_msg *msg)
+{
+    sni_notice *notice = &pattern->fetched;
+
+    if (pattern->owing > 0) {
+        sennit_err err = pay_what_is_owed(pattern);
+
+        if (err)
+            return err;
+    }
+    if (!sni_notices_pop(&pattern->notices, notice))
+        return SENNIT_EAGAIN;
+    *msg = notice->msg;
+    if (notice->kind == SNI_NOTICE_MESSAGE)
+        notice->from->bytes -= sni_msg_size_of(msg);
+    return SENNIT_OK;
+}
+
+void
+sni_subscriber_took(sni_pattern *pattern, bool more)
+{
+    const sni_notice *notice = &pattern->fetched;
+    sni_subscriber *from = notice->from;
+    sni_subscriber *before = pattern->last;
+
+    if (notice->kind == SNI_NOTICE_MESSAGE)
+        from->messages -= !more;
+    else
+        from->notices -= notice->times == 1;
+    count_notices(from);
+    if (from->peer != NULL && from->peer->paused && !over_mark(pattern, from)) {
+        from->peer->paused = false;
+        pattern->port->resume(from->peer);
+    }
+    if (notice->kind != SNI_NOTICE_MESSAGE && manual(pattern)) {
+        pattern->last = from;
+        pattern->only_last = pattern->opts->xpub_manual == SENNIT_XPUB_LAST_VALUE &&
+                             notice->kind == SNI_NOTICE_SUBSCRIBED && from->peer != NULL;
+        if (before != from)
+            drop_if_done(pattern, before);
+    }
+    drop_if_done(pattern, from);
+}
+
+sennit_err
+sni_subscriber_give(sni_pattern *pattern, bool on, sennit_bytes topic)
+{
+    uint32_t times;
+
+    if (!manual(pattern))
+        return SENNIT_ENOTSUP;
+    if (topic.size > SNI_TOPIC_MAX_BYTES)
+        return SENNIT_EMSGSIZE;
+    if (pattern->last == NULL)
+        return SENNIT_ESTATE;
+    if (pattern->last->peer == NULL)
+        return SENNIT_ENOENT;
+    return on ? add_topic(pattern, pattern->last, topic, &times)
+              : remove_topic(pattern, pattern->last, topic, &times);
+}
