@@ -11,7 +11,7 @@
 
 #define ROUNDS    2000
 #define INPUT_MAX 2048
-#define POOL_MAX  512
+#define POOL_MAX  1024
 
 static uint8_t pool[POOL_MAX][INPUT_MAX];
 static size_t pool_sizes[POOL_MAX];
@@ -33,6 +33,18 @@ add_hex(const char *hex)
     pool_sizes[pool_count++] = size;
 }
 
+/* What peers of older versions said is nowhere else. */
+static void
+add_sessions(json_t *sessions)
+{
+    for (size_t i = 0; i < json_array_size(sessions); i++) {
+        json_t *steps = json_object_get(json_array_get(sessions, i), "steps");
+
+        for (size_t k = 0; k < json_array_size(steps); k++)
+            add_hex(json_string_value(json_object_get(json_array_get(steps, k), "hex")));
+    }
+}
+
 static int
 load(void **state)
 {
@@ -49,8 +61,9 @@ load(void **state)
         for (size_t k = 0; k < json_array_size(list); k++)
             add_hex(json_string_value(json_object_get(json_array_get(list, k), keys[i])));
     }
+    add_sessions(json_object_get(root, "sessions"));
     json_decref(root);
-    assert_true(pool_count > 250);
+    assert_true(pool_count > 350);
     return 0;
 }
 
@@ -58,11 +71,11 @@ load(void **state)
 static size_t
 make_input(test_rng *rng, uint8_t *out)
 {
-    size_t size = 4;
+    size_t size = TEST_MUTATE_HEAD;
     size_t vectors = 1 + test_rng_below(rng, 4);
     size_t changes = test_rng_below(rng, 6);
 
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < TEST_MUTATE_HEAD; i++)
         out[i] = (uint8_t)test_rng_next(rng);
     while (vectors-- > 0) {
         size_t i = test_rng_below(rng, pool_count);
@@ -71,8 +84,8 @@ make_input(test_rng *rng, uint8_t *out)
         memcpy(out + size, pool[i], n);
         size += n;
     }
-    while (changes-- > 0 && size > 4) {
-        size_t at = 4 + test_rng_below(rng, size - 4);
+    while (changes-- > 0 && size > TEST_MUTATE_HEAD) {
+        size_t at = TEST_MUTATE_HEAD + test_rng_below(rng, size - TEST_MUTATE_HEAD);
         size_t n = 1 + test_rng_below(rng, 8);
 
         if (n > size - at)
@@ -121,7 +134,7 @@ plain_noise_breaks_nothing(void **state)
     for (uint64_t seed = 1; seed <= ROUNDS / 10; seed++) {
         test_rng rng = { seed };
         uint8_t input[INPUT_MAX];
-        size_t size = 4 + test_rng_below(&rng, 200);
+        size_t size = TEST_MUTATE_HEAD + test_rng_below(&rng, 200);
 
         for (size_t i = 0; i < size; i++)
             input[i] = (uint8_t)test_rng_next(&rng);

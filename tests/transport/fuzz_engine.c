@@ -3,8 +3,9 @@
  * type, in any way a backend may feed them, while it sends. Built with SENNIT_FUZZ;
  * the suite runs the same function over mutated vectors (engine_mutations_test.c).
  *
- * Input: type, minor, seed of the cuts, how much of the handshake is given for
- * free; then the octets. */
+ * Input: configuration (raw, unversioned, heartbeats, admission), type, the peer's
+ * version, seed of the cuts, how much of the handshake is given for free; then the
+ * octets. */
 #include "mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

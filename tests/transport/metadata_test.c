@@ -76,13 +76,32 @@ a_written_property_reads_back(void **state)
     assert_false(sni_property_is(&property, "X-rol"));
     assert_false(sni_property_is(&property, "X-roles"));
     assert_int_equal(rest.size, 0);
+    assert_int_equal(sni_property_size(&property), size);
+}
+
+static void
+the_first_property_of_a_name_is_found(void **state)
+{
+    sennit_bytes metadata = SNI_BYTES_OF("\3X-a\0\0\0\1p\4X-ab\0\0\0\0\3x-A\0\0\0\1q");
+    sennit_bytes value = { NULL, 77 };
+
+    (void)state;
+    assert_true(sni_property_find(metadata, SNI_BYTES_OF("X-A"), &value));
+    assert_true(sni_bytes_equal(value, SNI_BYTES_OF("p")));
+    assert_true(sni_property_find(metadata, SNI_BYTES_OF("x-ab"), &value));
+    assert_int_equal(value.size, 0);
+    value.size = 77;
+    assert_false(sni_property_find(metadata, SNI_BYTES_OF("X-"), &value));
+    assert_false(sni_property_find(metadata, SNI_BYTES_OF("X-abc"), &value));
+    assert_false(sni_property_find(sni_bytes(NULL, 0), SNI_BYTES_OF("X-a"), &value));
+    assert_int_equal(value.size, 77);
 }
 
 int
 main(void)
 {
     enum { ROWS = sizeof rows / sizeof rows[0] };
-    struct CMUnitTest tests[ROWS + 1];
+    struct CMUnitTest tests[ROWS + 2];
 
     for (size_t i = 0; i < ROWS; i++)
         tests[i] = (struct CMUnitTest){
@@ -91,5 +110,7 @@ main(void)
             .initial_state = (void *)(uintptr_t)&rows[i],
         };
     tests[ROWS] = (struct CMUnitTest)cmocka_unit_test(a_written_property_reads_back);
+    tests[ROWS + 1] =
+        (struct CMUnitTest)cmocka_unit_test(the_first_property_of_a_name_is_found);
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }

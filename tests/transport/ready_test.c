@@ -104,8 +104,8 @@ every_type_writes_a_ready_its_peers_accept(void **state)
 
     (void)state;
     memset(identity, 'x', sizeof identity);
-    for (int type = SENNIT_PAIR; type <= SENNIT_PUSH; type++) {
-        for (int peer = SENNIT_PAIR; peer <= SENNIT_PUSH; peer++) {
+    for (int type = SENNIT_PAIR; type <= SENNIT_XSUB; type++) {
+        for (int peer = SENNIT_PAIR; peer <= SENNIT_XSUB; peer++) {
             uint8_t out[SNI_READY_MAX];
             size_t size = sni_ready_write(out, (sennit_sock_type)type,
                                           sni_bytes(identity, sizeof identity));
@@ -125,11 +125,49 @@ every_type_writes_a_ready_its_peers_accept(void **state)
             assert_int_equal(sni_ready_read(command.data, (sennit_sock_type)peer, &ready),
                              fits);
             if (fits)
+                assert_int_equal(ready.type, type);
+            if (fits)
                 assert_int_equal(ready.identity.size,
                                  sni_socktype_has_identity((sennit_sock_type)type) ? 255
                                                                                    : 0);
         }
     }
+}
+
+static void
+properties_of_others_are_copied_as_they_stand(void **state)
+{
+    sennit_bytes metadata = SNI_BYTES_OF("\3X-a\0\0\0\1p" IDENTITY(
+        "\1", "q") "\1b\0\0\0\0" TYPE("\3", "REQ") "\1c\0\0\0\2rs");
+    uint8_t copy[64];
+    sni_ready ready;
+
+    (void)state;
+    assert_true(sni_ready_read(metadata, SENNIT_ROUTER, &ready));
+    assert_int_equal(ready.type, SENNIT_REQ);
+    assert_int_equal(ready.properties_size, 9 + 6 + 8);
+    sni_ready_copy_properties(metadata, copy);
+    assert_memory_equal(copy, "\3X-a\0\0\0\1p\1b\0\0\0\0\1c\0\0\0\2rs", 9 + 6 + 8);
+    assert_true(sni_ready_read(sni_bytes(NULL, 0), SENNIT_ROUTER, &ready));
+    assert_int_equal(ready.type, -1);
+    assert_int_equal(ready.properties_size, 0);
+}
+
+static void
+our_properties_stand_behind_what_is_ours(void **state)
+{
+    static const char properties[] = "\3X-a\0\0\0\1p";
+    uint8_t plain[SNI_READY_MAX];
+    uint8_t out[SNI_READY_MAX + sizeof properties];
+    size_t plain_size = sni_ready_write(plain, SENNIT_SUB, sni_bytes(NULL, 0));
+    size_t size = sni_ready_write_with(out, SENNIT_SUB, sni_bytes(NULL, 0),
+                                       sni_bytes(properties, sizeof properties - 1));
+
+    (void)state;
+    assert_int_equal(size, plain_size + sizeof properties - 1);
+    assert_int_equal(out[1], plain[1] + sizeof properties - 1);
+    assert_memory_equal(out + 2, plain + 2, plain_size - 2);
+    assert_memory_equal(out + plain_size, properties, sizeof properties - 1);
 }
 
 int
@@ -140,6 +178,8 @@ main(void)
         cmocka_unit_test(identities_end_at_255_octets),
         cmocka_unit_test(the_number_of_properties_is_bounded),
         cmocka_unit_test(every_type_writes_a_ready_its_peers_accept),
+        cmocka_unit_test(properties_of_others_are_copied_as_they_stand),
+        cmocka_unit_test(our_properties_stand_behind_what_is_ours),
     };
     struct CMUnitTest tests[ROWS];
     int failed;

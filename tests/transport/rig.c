@@ -19,11 +19,15 @@ room_for(void *array, size_t *capacity, size_t needed)
         fail_msg("the test itself is out of memory");
 }
 
-bool
-test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
+/* Opens the engine of a rig whose surroundings are there. */
+static bool
+open_engine(test_rig *rig, const test_rig_opts *opts)
 {
     sni_engine_cfg cfg = {
-        .alloc = &alloc->allocator,
+        .alloc = &rig->alloc->allocator,
+        .windows = rig->windows,
+        .bodies = rig->bodies,
+        .outq = &rig->outq,
         .type = opts->type,
         .publisher = opts->type == SENNIT_PUB || opts->type == SENNIT_XPUB,
         .admits = opts->admits,
@@ -40,6 +44,14 @@ test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
         .heartbeat_ttl_ds = opts->heartbeat_ttl_ds,
     };
 
+    if (opts->identity != NULL)
+        cfg.identity = sni_bytes(opts->identity, strlen(opts->identity));
+    return sni_engine_open(&rig->engine, &cfg, rig->now) == SENNIT_OK;
+}
+
+bool
+test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
+{
     *rig = (test_rig){ .alloc = alloc, .now = 1000 };
     room_for(&rig->events, &rig->events_capacity, 1);
     rig->events[0] = '\0';
@@ -52,12 +64,19 @@ test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
     if (rig->windows == NULL || rig->bodies == NULL || rig->pools.small == NULL ||
         rig->pools.large == NULL)
         return false;
-    cfg.windows = rig->windows;
-    cfg.bodies = rig->bodies;
-    cfg.outq = &rig->outq;
-    if (opts->identity != NULL)
-        cfg.identity = sni_bytes(opts->identity, strlen(opts->identity));
-    return sni_engine_open(&rig->engine, &cfg, rig->now) == SENNIT_OK;
+    return open_engine(rig, opts);
+}
+
+size_t
+test_rig_reconnect(test_rig *rig, const test_rig_opts *opts)
+{
+    size_t dropped;
+
+    sni_engine_free(rig->engine);
+    rig->engine = NULL;
+    dropped = sni_outq_restart(&rig->outq);
+    assert_true(open_engine(rig, opts));
+    return dropped;
 }
 
 void
@@ -118,6 +137,14 @@ test_rig_note_frame(test_rig *rig, sennit_bytes body, bool more)
 }
 
 static void
+count_body(test_rig *rig, sennit_bytes body)
+{
+    rig->bytes_received += body.size;
+    for (size_t i = 0; i < body.size; i++)
+        rig->bytes_hash = (rig->bytes_hash ^ body.data[i]) * 16777619u;
+}
+
+static void
 note_event(test_rig *rig, sni_engine_event *event)
 {
     sennit_msg *msg = (sennit_msg *)(void *)&event->msg;
@@ -131,6 +158,7 @@ note_event(test_rig *rig, sni_engine_event *event)
         test_rig_note_frame(rig, sennit_msg_bytes(msg), sennit_msg_more(msg));
         assert_int_equal(sennit_msg_peer(msg), 7);
         rig->msgs_received += !sennit_msg_more(msg);
+        count_body(rig, sennit_msg_bytes(msg));
         sennit_msg_fini(msg);
         return;
     case SNI_ENGINE_SUBSCRIBE:

@@ -26,7 +26,9 @@ typedef struct test_rig {
     size_t output_size;
     size_t output_capacity;
     size_t msgs_received; /* whole messages next() gave */
-    size_t msgs_ended;    /* as wrote() told */
+    size_t bytes_received;
+    uint32_t bytes_hash; /* of the bodies, one behind the other */
+    size_t msgs_ended;   /* as wrote() told */
 } test_rig;
 
 typedef struct test_rig_opts {
@@ -56,6 +58,10 @@ typedef struct test_rig_opts {
 /* False when memory ran out; fini is due all the same. */
 bool test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts);
 void test_rig_fini(test_rig *rig);
+
+/* The connection is gone and there is another, over the same queue. Returns how many
+ * messages were lost with it. */
+size_t test_rig_reconnect(test_rig *rig, const test_rig_opts *opts);
 
 /* How bytes reach the engine: without a home, in a block of their own, or as a
  * backend does it, into the engine's own window where it offers room. */
