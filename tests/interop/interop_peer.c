@@ -6,13 +6,16 @@
  * A request is one line, then the bodies it announces, back to back:
  *
  *   open SOCK TYPE [NAME=VALUE ...]   options of sennit_sock_opts by name
+ *   set SOCK NAME=VALUE
  *   bind SOCK ENDPOINT                -> ok ENDPOINT (as the system chose it)
- *   connect|disconnect|unbind SOCK ENDPOINT
+ *   connect SOCK ENDPOINT [IDENTITY]  the peer's, as we are to know it
+ *   disconnect|unbind SOCK ENDPOINT
  *   subscribe|unsubscribe SOCK SIZE   + SIZE bytes
  *   send SOCK MS SIZE...              + the bodies of all parts
  *   recv SOCK MS                      -> ok SIZE..., then the bodies
  *   event SOCK NAME MS                -> ok ERR PEER IDENTITY|- ENDPOINT REASON...
  *   stats SOCK                        -> ok NAME=VALUE...
+ *   peers SOCK                        -> ok MAJOR.MINOR... of the connections
  *   close SOCK
  *
  * SOCK is a number below SOCKS_MAX chosen by the driver. The answer is "ok ..." or
@@ -173,6 +176,78 @@ sock_of(peer *self, const char *word)
     return self->socks[index];
 }
 
+/* ---- Options ---------------------------------------------------------- */
+
+/* What cli_sock_option_set() does not know. */
+typedef enum field_kind { FIELD_NUMBER, FIELD_BOOL, FIELD_BYTES } field_kind;
+
+#define OPTION(kind, name)                                                               \
+    {                                                                                    \
+        kind, offsetof(sennit_sock_opts, name), #name                                    \
+    }
+static const struct {
+    field_kind kind;
+    size_t offset;
+    const char *name;
+} fields[] = {
+    OPTION(FIELD_BOOL, conflate),
+    OPTION(FIELD_BOOL, immediate),
+    OPTION(FIELD_NUMBER, heartbeat_interval_ms),
+    OPTION(FIELD_NUMBER, heartbeat_timeout_ms),
+    OPTION(FIELD_NUMBER, heartbeat_ttl_ms),
+    OPTION(FIELD_BOOL, zmtp_unversioned),
+    OPTION(FIELD_NUMBER, kernel_send_bytes),
+    OPTION(FIELD_NUMBER, kernel_recv_bytes),
+    OPTION(FIELD_BYTES, hello),
+    OPTION(FIELD_BYTES, disconnected),
+    OPTION(FIELD_BYTES, hiccup),
+    OPTION(FIELD_BOOL, router_handover),
+    OPTION(FIELD_NUMBER, router_notify),
+    OPTION(FIELD_BOOL, probe_router),
+    OPTION(FIELD_BOOL, req_correlate),
+    OPTION(FIELD_BOOL, req_relaxed),
+    OPTION(FIELD_NUMBER, xpub_verbose),
+    OPTION(FIELD_NUMBER, xpub_manual),
+    OPTION(FIELD_BYTES, xpub_welcome),
+    OPTION(FIELD_NUMBER, slow_subscriber),
+    OPTION(FIELD_BOOL, invert_matching),
+    OPTION(FIELD_BOOL, only_first_subscribe),
+    OPTION(FIELD_BOOL, xsub_verbose_unsubscribe),
+    OPTION(FIELD_BOOL, stream_notify),
+};
+
+/* The bytes of a value stay in `assignment`. */
+static void
+set_option(sennit_sock_opts *opts, const char *assignment)
+{
+    size_t name_size = strcspn(assignment, "=");
+    const char *value = assignment + name_size + 1;
+    char why[640];
+
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        void *field = (char *)opts + fields[i].offset;
+
+        if (strlen(fields[i].name) != name_size ||
+            strncmp(fields[i].name, assignment, name_size) != 0)
+            continue;
+        switch (fields[i].kind) {
+        case FIELD_NUMBER:
+            *(int *)field = (int)number(value);
+            break;
+        case FIELD_BOOL:
+            *(bool *)field = number(value) != 0;
+            break;
+        case FIELD_BYTES:
+            *(sennit_bytes *)field =
+                (sennit_bytes){ (const uint8_t *)value, strlen(value) };
+            break;
+        }
+        return;
+    }
+    if (!cli_sock_option_set(opts, assignment, why, sizeof why))
+        quit(why);
+}
+
 /* ---- Requests --------------------------------------------------------- */
 
 static void
@@ -181,17 +256,37 @@ do_open(peer *self, char **words, size_t count)
     sennit_sock_opts opts = SENNIT_SOCK_OPTS_DEFAULT;
     unsigned long index = number(words[1]);
     sennit_sock_type type = SENNIT_PAIR;
-    char why[640];
     sennit_err err = sennit_sock_type_parse(words[2], &type);
 
     if (index >= SOCKS_MAX || self->socks[index])
         quit("this socket cannot be opened");
     for (size_t i = 3; i < count; i++)
-        if (!cli_sock_option_set(&opts, words[i], why, sizeof why))
-            quit(why);
+        set_option(&opts, words[i]);
     if (!err)
         err = sennit_sock_open(&self->socks[index], self->loop, type, &opts);
     answer(err);
+}
+
+static void
+do_set(peer *self, char **words)
+{
+    sennit_sock *sock = sock_of(self, words[1]);
+    sennit_sock_opts opts;
+
+    sennit_sock_get_opts(sock, &opts);
+    set_option(&opts, words[2]);
+    answer(sennit_sock_set_opts(sock, &opts));
+}
+
+static void
+do_connect(peer *self, char **words)
+{
+    sennit_sock *sock = sock_of(self, words[1]);
+    sennit_bytes identity = { (const uint8_t *)words[3],
+                              words[3] ? strlen(words[3]) : 0 };
+
+    answer(words[3] ? sennit_sock_connect_as(sock, words[2], identity)
+                    : sennit_sock_connect(sock, words[2]));
 }
 
 static void
@@ -334,6 +429,20 @@ do_stats(peer *self, char **words)
 }
 
 static void
+do_peers(peer *self, char **words)
+{
+    static sennit_peer peers[PARTS_MAX];
+    size_t count = sennit_sock_get_peers(sock_of(self, words[1]), peers, PARTS_MAX);
+
+    if (count > PARTS_MAX)
+        quit("a socket has more than 64 peers");
+    printf("ok");
+    for (size_t i = 0; i < count; i++)
+        printf(" %d.%d", peers[i].zmtp_major, peers[i].zmtp_minor);
+    printf("\n");
+}
+
+static void
 do_close(peer *self, char **words)
 {
     sennit_sock_close(sock_of(self, words[1]));
@@ -358,8 +467,10 @@ handle(peer *self, char *line)
         do_open(self, words, count);
     else if (strcmp(words[0], "bind") == 0 && count == 3)
         do_bind(self, words);
-    else if (strcmp(words[0], "connect") == 0 && count == 3)
-        answer(sennit_sock_connect(sock_of(self, words[1]), words[2]));
+    else if (strcmp(words[0], "set") == 0 && count == 3)
+        do_set(self, words);
+    else if (strcmp(words[0], "connect") == 0 && (count == 3 || count == 4))
+        do_connect(self, words);
     else if (strcmp(words[0], "disconnect") == 0 && count == 3)
         answer(sennit_sock_disconnect(sock_of(self, words[1]), words[2]));
     else if (strcmp(words[0], "unbind") == 0 && count == 3)
@@ -376,6 +487,8 @@ handle(peer *self, char *line)
         do_event(self, words);
     else if (strcmp(words[0], "stats") == 0)
         do_stats(self, words);
+    else if (strcmp(words[0], "peers") == 0)
+        do_peers(self, words);
     else if (strcmp(words[0], "close") == 0)
         do_close(self, words);
     else

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Both sides of an interoperation test behind one interface.
 
-Ours drives sockets of Sennit in a process of its own (interop_peer.c). Debian is a
-socket of Debian's libzmq through pyzmq, in this process; Npm one of the newer libzmq
-that the npm package `zeromq` ships, in a Node process (node/peer.js). All have send,
-recv, bind, connect, subscribe, unsubscribe and close; recv fails when nothing came
-within DEADLINE.
+Ours drives sockets of Sennit in a process of its own (interop_peer.c); Theirs drives
+sockets of libzmq in one of two others: zmq_peer.py is Debian's, node/peer.js the newer
+one that the npm package `zeromq` ships. All have send, recv, bind, connect, subscribe,
+unsubscribe and close; recv fails when nothing came within DEADLINE.
 """
 
 import fcntl
@@ -15,17 +14,22 @@ import subprocess
 import sys
 import time
 
-try:
-    import zmq
-except ImportError:
-    sys.exit("interop: python3-zmq is missing, and without it nothing is tested: "
-             "apt-get install python3-zmq (for /usr/bin/python3)")
-
 DEADLINE = 10.0
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Options by name, where pyzmq has no name for them; and those of 64 bits.
-OPTIONS = {"hiccup_msg": 114}
+# Numbers of zmq.h, and those of options with 64 bits.
+OPTIONS = {
+    "affinity": 4, "routing_id": 5, "subscribe": 6, "unsubscribe": 7, "sndbuf": 11,
+    "rcvbuf": 12, "linger": 17, "reconnect_ivl": 18, "maxmsgsize": 22, "sndhwm": 23,
+    "rcvhwm": 24, "router_mandatory": 33, "immediate": 39, "xpub_verbose": 40,
+    "ipv6": 42, "probe_router": 51, "req_correlate": 52, "req_relaxed": 53,
+    "conflate": 54, "router_handover": 56, "connect_routing_id": 61,
+    "handshake_ivl": 66, "xpub_manual": 71, "xpub_welcome_msg": 72, "stream_notify": 73,
+    "invert_matching": 74, "heartbeat_ivl": 75, "heartbeat_ttl": 76,
+    "heartbeat_timeout": 77, "xpub_verboser": 78, "metadata": 95, "router_notify": 97,
+    "only_first_subscribe": 108, "hello_msg": 110, "disconnect_msg": 111,
+    "hiccup_msg": 114,
+}
 WIDE = {"affinity", "maxmsgsize"}
 
 
@@ -44,12 +48,23 @@ class Process:
         for pipe in (self.process.stdin, self.process.stdout):
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1 << 20)
         self.buffer = bytearray()
+        self.told = []
         self.sockets = 0
+
+    def tell(self, line, bodies=()):
+        """A request whose answer nobody waits for: it is looked at before the next one."""
+        self.process.stdin.write(b"".join((line.encode(), b"\n", *bodies)))
+        self.told.append(line)
 
     def request(self, line, bodies=(), ms=0):
         """The words after "ok". Raises Refused after "err"."""
-        self.process.stdin.write(b"".join((line.encode(), b"\n", *bodies)))
+        self.tell(line, bodies)
         self.until = time.monotonic() + ms / 1000 + DEADLINE
+        while len(self.told) > 1:
+            self._answer(self.told.pop(0))
+        return self._answer(self.told.pop())
+
+    def _answer(self, line):
         while b"\n" not in self.buffer:
             self._read()
         end = self.buffer.index(b"\n")
@@ -63,16 +78,16 @@ class Process:
         parts = []
         for size in sizes:
             while len(self.buffer) < size:
-                self._read()
+                self._read(size - len(self.buffer))
             parts.append(bytes(self.buffer[:size]))
             del self.buffer[:size]
         return parts
 
-    def _read(self):
+    def _read(self, size=4096):
         left = self.until - time.monotonic()
         if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
             raise AssertionError(f"{self.name} gave no answer in time")
-        data = os.read(self.process.stdout.fileno(), 1 << 20)
+        data = os.read(self.process.stdout.fileno(), size)
         if not data:
             raise AssertionError(f"{self.name} ended with code {self.process.wait()}")
         self.buffer += data
@@ -99,15 +114,30 @@ class Driven:
 
     def __init__(self, process, kind, words):
         self.process, self.kind, self.number = process, kind, process.sockets
+        self.is_open = True
         process.sockets += 1
-        self._do("open", kind, *words)
+        self._tell("open", kind, *words)
+
+    def _line(self, verb, words):
+        return " ".join([verb, str(self.number), *map(str, words)])
 
     def _do(self, verb, *words, bodies=(), ms=0):
-        return self.process.request(" ".join([verb, str(self.number), *map(str, words)]),
-                                    bodies, ms)
+        return self.process.request(self._line(verb, words), bodies, ms)
+
+    def _tell(self, verb, *words, bodies=()):
+        self.process.tell(self._line(verb, words), bodies)
 
     def bind(self, endpoint):
         return self._do("bind", endpoint)[0]
+
+    def try_bind(self, endpoint):
+        """For until(): whether an address that was just given up could be bound."""
+        try:
+            return self.bind(endpoint)
+        except Refused as refused:
+            assert refused.args[0] == "EADDRINUSE", refused
+            select.select([self.process.process.stdout], [], [], 0.005)
+            return None
 
     def connect(self, endpoint):
         self._do("connect", endpoint)
@@ -121,6 +151,10 @@ class Driven:
     def send(self, parts, secs=DEADLINE):
         ms = int(secs * 1000)
         self._do("send", ms, *map(len, parts), bodies=parts, ms=ms)
+
+    def post(self, parts):
+        """Sends without waiting; an error shows at the next call."""
+        self._tell("send", int(DEADLINE * 1000), *map(len, parts), bodies=parts)
 
     def try_send(self, parts, secs):
         """Whether there was room within `secs`."""
@@ -143,7 +177,13 @@ class Driven:
             return None
 
     def close(self):
+        self.is_open = False
         self._do("close")
+
+    def release(self):
+        """Closes without waiting, if nobody has yet."""
+        if self.is_open:
+            self._tell("close")
 
 
 class Ours(Driven):
@@ -151,9 +191,8 @@ class Ours(Driven):
 
     def __init__(self, process, kind, options):
         self.identity = options.get("identity", b"")
-        super().__init__(process, kind, [
-            f"{name}={value.decode() if isinstance(value, bytes) else int(value)}"
-            for name, value in options.items()])
+        super().__init__(process, kind, [option_of_ours(*option)
+                                         for option in options.items()])
 
     def subscribe(self, topic):
         self._do("subscribe", len(topic), bodies=[topic])
@@ -168,19 +207,37 @@ class Ours(Driven):
         return (error, int(peer), b"" if identity == "-" else bytes.fromhex(identity),
                 " ".join(reason))
 
+    def set(self, name, value):
+        self._do("set", option_of_ours(name, value))
+
+    def connect_as(self, endpoint, identity):
+        self._do("connect", endpoint, identity.decode())
+
+    def versions(self):
+        """Of the protocol, on each connection."""
+        return self._do("peers")
+
     def stats(self):
         return {name: int(value) for name, value in
                 (word.split("=") for word in self._do("stats"))}
 
 
-class Libzmq:
-    """What both libzmqs have in common. Options have zmq.h's names in small letters."""
+def option_of_ours(name, value):
+    return f"{name}={value.decode() if isinstance(value, bytes) else int(value)}"
 
-    def prepare(self, identity, options):
-        self.identity, self.open = identity, True
+
+class Theirs(Driven):
+    """A socket of libzmq. Options have zmq.h's names in small letters."""
+
+    def __init__(self, process, kind, identity, options):
+        self.identity = identity
         if identity:
             options["routing_id"] = identity
-        return {"linger": 0, "reconnect_ivl": 10, **options}
+        options = {"linger": 0, "reconnect_ivl": 10, **options}
+        super().__init__(process, kind, [option_word(*option) for option in options.items()])
+
+    def set(self, name, value):
+        self._tell("set", option_word(name, value))
 
     def subscribe(self, topic):
         if self.kind == "XSUB":
@@ -194,100 +251,8 @@ class Libzmq:
         else:
             self.set("unsubscribe", topic)
 
-    def try_bind(self, endpoint):
-        """For until(): whether an address that was just given up could be bound."""
-        try:
-            return self.bind(endpoint)
-        except (Refused, zmq.ZMQError) as error:
-            assert "EADDRINUSE" in error.args or error.args[0] == zmq.EADDRINUSE, error
-            self.pause(0.005)
-            return None
 
-    def recv(self, secs=DEADLINE):
-        parts = self.try_recv(secs)
-        assert parts is not None, f"nothing arrived at libzmq's {self.kind}"
-        return parts
-
-
-def option_number(name):
-    return OPTIONS[name] if name in OPTIONS else int(getattr(zmq, name.upper()))
-
-
-class Debian(Libzmq):
-    """A socket of Debian's libzmq, in this process."""
-
-    VERSION = "4.3.4"
-
-    def __init__(self, context, kind, identity, options):
-        self.kind, self.socket = kind, context.socket(getattr(zmq, kind))
-        self.socket.sndtimeo = int(DEADLINE * 1000)
-        for name, value in self.prepare(identity, options).items():
-            self.set(name, value)
-
-    def set(self, name, value):
-        self.socket.setsockopt(option_number(name), value)
-
-    def bind(self, endpoint):
-        self.socket.bind(endpoint)
-        return self.socket.last_endpoint.rstrip(b"\0").decode()
-
-    def pause(self, secs):
-        self.socket.poll(secs * 1000)
-
-    def connect(self, endpoint):
-        self.socket.connect(endpoint)
-
-    def disconnect(self, endpoint):
-        self.socket.disconnect(endpoint)
-
-    def send(self, parts):
-        self.socket.send_multipart(parts)
-
-    def try_send(self, parts, secs):
-        self.socket.sndtimeo = int(secs * 1000)
-        try:
-            self.send(parts)
-            return True
-        except zmq.Again:
-            return False
-        finally:
-            self.socket.sndtimeo = int(DEADLINE * 1000)
-
-    def try_recv(self, secs):
-        return self.socket.recv_multipart() if self.socket.poll(secs * 1000) else None
-
-    def close(self):
-        self.socket.close()
-
-
-class Npm(Driven, Libzmq):
-    """A socket of the libzmq that comes with the npm package, in a Node process."""
-
-    VERSION = "4.3.5"
-
-    def __init__(self, process, kind, identity, options):
-        super().__init__(process, kind, [
-            option_words(*option) for option in self.prepare(identity, options).items()])
-
-    def set(self, name, value):
-        self._do("set", option_words(name, value))
-
-    def pause(self, secs):
-        select.select([self.process.process.stdout], [], [], secs)
-
-    def close(self):
-        if self.open:
-            self.open = False
-            super().close()
-
-
-def option_words(name, value):
+def option_word(name, value):
     if isinstance(value, bytes):
-        return f"{option_number(name)}=hex:{value.hex()}"
-    return f"{option_number(name)}={'i64' if name in WIDE else 'i32'}:{int(value)}"
-
-
-def node(folder, *arguments):
-    """(argv, environment) of node/peer.js with the packages of `folder`."""
-    return (["node", "--no-warnings", os.path.join(HERE, "node", "peer.js"), *arguments],
-            {"NODE_PATH": os.path.join(folder, "node_modules")})
+        return f"{OPTIONS[name]}=hex:{value.hex()}"
+    return f"{OPTIONS[name]}={'i64' if name in WIDE else 'i32'}:{int(value)}"

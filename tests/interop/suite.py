@@ -9,9 +9,10 @@ import tempfile
 import time
 import traceback
 
-from peer import DEADLINE, HERE, Debian, Npm, Ours, Process, node, zmq
+from peer import DEADLINE, HERE, Ours, Process, Theirs
 
 FAILURES_MAX = 10
+LIBZMQ = ("4.3.4", "4.3.5")  # Debian's, the npm package's
 
 TRANSPORTS = ("tcp", "tcp on IPv6", "ipc", "abstract ipc")
 
@@ -25,49 +26,44 @@ class Bench:
         self.bin = folder
         self.npm = npm
         self.temporary = tempfile.mkdtemp(prefix="interop-")
-        self.start()
         self.opened = []
         self.processes = []
         self.paths = 0
+        self.start()
 
     def start(self):
         self.process = self.our_process()
-        if self.npm:
-            argv, environment = node(self.npm)
-            self.theirs_in = Process(argv, **environment)
-            version = self.theirs_in.request("version -")[0]
-        else:
-            self.theirs_in, version = zmq.Context(), zmq.zmq_version()
-        wanted = Npm.VERSION if self.npm else Debian.VERSION
+        self.theirs_in = self.their_process()
+        version, wanted = self.theirs_in.request("version -")[0], LIBZMQ[bool(self.npm)]
         assert version == wanted, f"the peer is libzmq {version} instead of {wanted}"
 
     def our_process(self):
-        return Process([os.path.join(self.bin, "interop_peer")])
+        """One more interop_peer, for cases that kill it."""
+        process = Process([os.path.join(self.bin, "interop_peer")])
+        self.processes.append(process)
+        return process
+
+    def their_process(self):
+        """One more process with libzmq, likewise."""
+        if self.npm:
+            process = Process(["node", "--no-warnings", os.path.join(HERE, "node", "peer.js")],
+                              NODE_PATH=os.path.join(self.npm, "node_modules"))
+        else:
+            process = Process([sys.executable, os.path.join(HERE, "zmq_peer.py")])
+        self.processes.append(process)
+        return process
 
     def ours(self, kind, process=None, **options):
         options.setdefault("reconnect_min_ms", 10)
         options.setdefault("reconnect_max_ms", 100)
-        socket = Ours(process or self.process, kind, options)
-        if not process:
-            self.opened.append(socket)
-        return socket
+        return self.keep(Ours(process or self.process, kind, options))
 
-    def theirs(self, kind, identity=b"", **options):
-        socket = (Npm if self.npm else Debian)(self.theirs_in, kind, identity, options)
+    def theirs(self, kind, process=None, identity=b"", **options):
+        return self.keep(Theirs(process or self.theirs_in, kind, identity, options))
+
+    def keep(self, socket):
         self.opened.append(socket)
         return socket
-
-    def other_process(self):
-        """One more interop_peer, for cases that kill it."""
-        process = self.our_process()
-        self.processes.append(process)
-        return process
-
-    def their_server(self, *arguments):
-        """(argv, environment) of zmq_server.py or what takes its place."""
-        if self.npm:
-            return node(self.npm, *arguments)
-        return [sys.executable, os.path.join(HERE, "zmq_server.py"), *arguments], {}
 
     def path(self):
         self.paths += 1
@@ -90,32 +86,24 @@ class Bench:
 
     def clean(self, spoiled):
         for socket in self.opened:
-            if not spoiled:
-                socket.close()
+            if not spoiled and socket.process in (self.process, self.theirs_in):
+                socket.release()
         self.opened.clear()
         for process in self.processes:
-            if process.process.poll() is None:
+            shared = process in (self.process, self.theirs_in)
+            if (spoiled or not shared) and process.process.poll() is None:
                 process.kill()
-        self.processes.clear()
+        self.processes = [self.process, self.theirs_in]
         if spoiled:
-            self.process.kill()
-            if self.npm:
-                self.theirs_in.kill()
-            else:
-                self.theirs_in.destroy(linger=0)
+            self.processes = []
             self.start()
-        else:
-            self.process.sockets = 0
-            if self.npm:
-                self.theirs_in.sockets = 0
+        for process in self.processes:
+            process.sockets = 0
 
     def end(self):
         try:
-            self.process.end()
-            if self.npm:
-                self.theirs_in.end()
-            else:
-                self.theirs_in.destroy(linger=0)
+            for process in self.processes:
+                process.end()
         finally:
             shutil.rmtree(self.temporary, ignore_errors=True)
 
@@ -172,6 +160,5 @@ def main(cases):
             print("giving up after", FAILURES_MAX, "failures")
             break
     bench.end()
-    version = Npm.VERSION if args.npm else Debian.VERSION
-    print(f"interop with libzmq {version}: {passed} cases passed"+ (f", {failures} failed" if failures else ""))
+    print(f"interop with libzmq {LIBZMQ[bool(args.npm)]}: {passed} cases passed"+ (f", {failures} failed" if failures else ""))
     sys.exit(1 if failures or not passed else 0)
