@@ -87,6 +87,215 @@ a_mark_of_zero_is_no_limit(void **state)
     }
 }
 
+/* A peer with less than the mark queued takes one more message of any size. */
+static void
+a_mark_in_bytes_counts_what_is_queued(void **state)
+{
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *push;
+
+        opts.send_hwm_msgs = 0;
+        opts.send_hwm_bytes = 1000;
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        net_connect(push, net_vacant((transport)via));
+        /* 100 octets and their heads of 2: after nine there are 918, after ten 1020. */
+        assert_int_equal(stuff(push, 100, 5000), 10);
+        assert_int_equal(net_stats(push).queued_bytes, 1020);
+        assert_int_equal(sennit_sock_ready(push) & SENNIT_WRITABLE, 0);
+        opts.send_hwm_bytes = 1021;
+        assert_int_equal(sennit_sock_set_opts(push, &opts), SENNIT_OK);
+        assert_int_equal(stuff(push, 4096, 5000), 1);
+        net_check_law(push);
+        net_close(&n);
+    }
+}
+
+/* Half a message that was written makes room as well: the writer is woken by bytes. */
+static void
+a_writer_at_its_mark_in_bytes_goes_on_when_its_peer_reads(void **state)
+{
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *push;
+        sennit_sock *pull;
+        uint64_t sent = 0;
+        uint64_t taken = 0;
+        char body[4096];
+        size_t size;
+
+        opts.send_hwm_msgs = 0;
+        opts.send_hwm_bytes = 10000;
+        opts.recv_hwm_bytes = 10000;
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        pull = net_sock(&n, SENNIT_PULL, &opts);
+        net_join(&n, pull, push, (transport)via);
+        /* Until the kernel is full as well. */
+        for (int idle = 0; idle < 20; idle++) {
+            uint64_t more = stuff(push, sizeof body, 5000);
+
+            idle = more > 0 ? 0 : idle;
+            sent += more;
+            assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        }
+        assert_true(net_stats(push).queued_bytes >= 10000);
+        assert_true(net_stats(push).queued_bytes < 10000 + 5000);
+        while (taken < sent) {
+            assert_int_equal(sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0),
+                             SENNIT_OK);
+            taken++;
+        }
+        assert_int_equal(stuff(push, 1, 1), 1);
+        net_check_law(push);
+        net_close(&n);
+    }
+}
+
+static uint64_t
+unread_of(sennit_sock *sock)
+{
+    sennit_peer peer;
+
+    assert_int_equal(sennit_sock_get_peers(sock, &peer, 1), 1);
+    return peer.unread_msgs;
+}
+
+/* One receive may bring more than the mark; but none is asked for beyond it, until the
+ * mark is raised. */
+static void
+a_receiver_stops_at_its_mark_and_goes_on_when_it_is_raised(void **state)
+{
+    static const struct {
+        int msgs;
+        uint64_t bytes;
+    } marks[] = { { 4, 0 }, { 0, 400 } };
+
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        for (size_t i = 0; i < 2; i++) {
+            sennit_sock_opts opts = net_opts();
+            sennit_sock *push;
+            sennit_sock *pull;
+
+            opts.recv_hwm_msgs = marks[i].msgs;
+            opts.recv_hwm_bytes = marks[i].bytes;
+            net_open(&n);
+            push = net_sock(&n, SENNIT_PUSH, NULL);
+            pull = net_sock(&n, SENNIT_PULL, &opts);
+            net_join(&n, pull, push, (transport)via);
+            for (int k = 0; k < 4; k++) {
+                assert_int_equal(stuff(push, 100, 1), 1);
+                sennit_sock_flush(push);
+                NET_UNTIL(&n, unread_of(pull) == (uint64_t)k + 1);
+            }
+            assert_int_equal(stuff(push, 100, 1), 1);
+            sennit_sock_flush(push);
+            for (int k = 0; k < 20; k++)
+                assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+            assert_int_equal(unread_of(pull), 4);
+            opts.recv_hwm_msgs = 0;
+            opts.recv_hwm_bytes = 0;
+            assert_int_equal(sennit_sock_set_opts(pull, &opts), SENNIT_OK);
+            NET_UNTIL(&n, unread_of(pull) == 5);
+            net_close(&n);
+        }
+    }
+}
+
+/* A queue that is full is what its sender asked for (D04a): both marks, and what the
+ * kernel and the window hold. */
+static void
+marks_of_two_take_few_large_messages(void **state)
+{
+    static uint8_t body[1u << 20];
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *binder;
+    sennit_sock *connecter;
+    unsigned accepted = 0;
+
+    (void)state;
+    opts.send_hwm_msgs = 2;
+    opts.recv_hwm_msgs = 2;
+    opts.kernel_send_bytes = 16 << 10;
+    opts.kernel_recv_bytes = 16 << 10;
+    net_open(&n);
+    binder = net_sock(&n, SENNIT_DEALER, &opts);
+    connecter = net_sock(&n, SENNIT_DEALER, &opts);
+    net_join(&n, binder, connecter, TCP);
+    for (int idle = 0; idle < 50; idle++) {
+        if (sennit_sock_send_bytes(binder, body, sizeof body, SENNIT_DONTWAIT) ==
+            SENNIT_OK) {
+            accepted++;
+            idle = 0;
+        }
+        assert_int_equal(sennit_loop_turn(n.loop, 1), SENNIT_OK);
+    }
+    assert_in_range(accepted, 2, 6);
+    net_close(&n);
+}
+
+/* With `immediate` nobody is sent to before there is a peer, and what waits for one that
+ * leaves is not for the next. */
+static void
+a_connect_that_is_immediate_takes_nothing_before_it_is_ready(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock_opts opts = net_opts();
+        const char *endpoint = net_vacant((transport)via);
+        sennit_sock *push;
+        sennit_sock *pull;
+
+        opts.immediate = true;
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        net_connect(push, endpoint);
+        assert_int_equal(stuff(push, 1, 10), 0);
+        assert_int_equal(sennit_sock_ready(push) & SENNIT_WRITABLE, 0);
+        pull = net_sock(&n, SENNIT_PULL, NULL);
+        assert_int_equal(sennit_sock_bind(pull, endpoint), SENNIT_OK);
+        net_send(push, "x");
+        assert_string_equal(net_recv(pull), "x");
+        net_check_law(push);
+        net_close(&n);
+    }
+}
+
+static void
+what_an_immediate_connect_had_queued_is_dropped_with_its_connection(void **state)
+{
+    static uint8_t body[1u << 20];
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *push;
+    char endpoint[64];
+    int listener = raw_listen(endpoint);
+    int fd;
+
+    (void)state;
+    opts.immediate = true;
+    opts.send_hwm_msgs = 0;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    net_connect(push, endpoint);
+    fd = raw_accept(&n, listener);
+    raw_handshake(&n, fd, "PULL", NULL);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(sennit_sock_send_bytes(push, body, sizeof body, 0), SENNIT_OK);
+    assert_true(net_stats(push).queued_msgs > 0);
+    close(fd);
+    net_event(&n, push, SENNIT_EVENT_DISCONNECTED);
+    assert_int_equal(net_stats(push).queued_msgs, 0);
+    assert_true(net_stats(push).dropped_disconnect_msgs > 0);
+    assert_int_equal(stuff(push, 1, 1), 0);
+    net_check_law(push);
+    close(listener);
+    net_close(&n);
+}
+
 /* A reader that does not read stops the writer; reading lets it go on, and everything
  * arrives once. */
 static void
@@ -543,6 +752,13 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(before_there_is_a_peer_exactly_the_mark_can_be_queued),
         cmocka_unit_test(a_mark_of_zero_is_no_limit),
+        cmocka_unit_test(a_mark_in_bytes_counts_what_is_queued),
+        cmocka_unit_test(a_writer_at_its_mark_in_bytes_goes_on_when_its_peer_reads),
+        cmocka_unit_test(a_receiver_stops_at_its_mark_and_goes_on_when_it_is_raised),
+        cmocka_unit_test(marks_of_two_take_few_large_messages),
+        cmocka_unit_test(a_connect_that_is_immediate_takes_nothing_before_it_is_ready),
+        cmocka_unit_test(
+            what_an_immediate_connect_had_queued_is_dropped_with_its_connection),
         cmocka_unit_test(a_full_peer_blocks_the_sender_until_it_reads),
         cmocka_unit_test(tiny_marks_with_tiny_messages_do_not_hang),
         cmocka_unit_test(pub_drops_at_the_mark_of_a_slow_subscriber_and_counts_each_copy),
