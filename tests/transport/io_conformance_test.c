@@ -574,6 +574,295 @@ connections_that_nobody_accepts_end_with_the_listener(void **state)
     fixture_close(&f);
 }
 
+/* ---- hangups --------------------------------------------------------- */
+
+/* Nothing is received, and yet the end is told: behind octets that nobody reads. */
+static void
+a_hangup_is_told_while_nothing_is_received(void **state)
+{
+    fixture f;
+    sni_op watch;
+    sni_op recv;
+    sni_op *done[1];
+
+    fixture_open(&f, *state);
+    connect_pair(&f);
+    watch = op_of(SNI_OP_HANGUP, f.server);
+    assert_false(f.ops->submit(f.io, &watch));
+    assert_int_equal(send_all(&f, f.client, "unread", 6), 6);
+    /* Octets alone are no hangup. */
+    assert_int_equal(f.ops->reap(f.io, done, 1, f.ops->now(f.io) + SECOND / 200), 0);
+    assert_true(watch.pending);
+    f.ops->close(f.io, f.client);
+    f.client = NULL;
+    await(&f, &watch, false);
+    assert_int_equal(watch.err, SENNIT_OK);
+    /* What was unread still is, and then comes the end. */
+    recv = op_of(SNI_OP_RECV, f.server);
+    run_op(&f, &recv);
+    assert_int_equal(recv.size, 6);
+    sni_block_unref(recv.home);
+    recv.home = NULL;
+    run_op(&f, &recv);
+    assert_int_equal(recv.size, 0);
+    sni_block_unref(recv.home);
+    /* And it stays hung up. */
+    run_op(&f, &watch);
+    assert_int_equal(watch.err, SENNIT_OK);
+    fixture_close(&f);
+}
+
+/* The peer has sent its last octet, but reads on. */
+static void
+a_peer_that_finishes_has_hung_up(void **state)
+{
+    fixture f;
+    sni_op watch;
+    sni_op recv;
+
+    fixture_open(&f, *state);
+    connect_pair(&f);
+    watch = op_of(SNI_OP_HANGUP, f.server);
+    assert_false(f.ops->submit(f.io, &watch));
+    f.ops->finish(f.io, f.client);
+    await(&f, &watch, false);
+    assert_int_equal(send_all(&f, f.server, "on", 2), 2);
+    recv = op_of(SNI_OP_RECV, f.client);
+    run_op(&f, &recv);
+    assert_int_equal(recv.size, 2);
+    sni_block_unref(recv.home);
+    fixture_close(&f);
+}
+
+static void
+a_hangup_goes_beside_a_receive_and_a_send_and_can_be_taken_back(void **state)
+{
+    fixture f;
+    sni_op watch;
+    sni_op recv;
+    bool retracted;
+
+    fixture_open(&f, *state);
+    connect_pair(&f);
+    watch = op_of(SNI_OP_HANGUP, f.server);
+    recv = op_of(SNI_OP_RECV, f.server);
+    assert_false(f.ops->submit(f.io, &watch));
+    assert_false(f.ops->submit(f.io, &recv));
+    assert_int_equal(send_all(&f, f.client, "x", 1), 1);
+    await(&f, &recv, false);
+    assert_int_equal(recv.size, 1);
+    sni_block_unref(recv.home);
+    retracted = f.ops->retract(f.io, &watch);
+    if (!retracted) {
+        f.ops->cancel(f.io, &watch);
+        await(&f, &watch, false);
+        assert_int_equal(watch.err, SENNIT_ECLOSED);
+    }
+    assert_false(watch.pending);
+    fixture_close(&f);
+}
+
+/* ---- names ------------------------------------------------------------- */
+
+static sennit_err
+resolve_test(void *arg, const char *host, bool ipv6, sennit_ip found[SENNIT_RESOLVED_MAX],
+             size_t *found_count)
+{
+    unsigned *asked = arg;
+
+    ++*asked;
+    if (strcmp(host, "known.test") != 0)
+        return SENNIT_ENODEV;
+    found[0] = (sennit_ip){ .octets = { 192, 0, 2, 1 } };
+    found[1] = (sennit_ip){ .v6 = true, .octets = { 0x20, 1 }, .scope = 3 };
+    *found_count = ipv6 ? 2 : 1;
+    return SENNIT_OK;
+}
+
+static void
+set_names(fixture *f, unsigned *asked)
+{
+    const sennit_resolver names = { resolve_test, asked };
+
+    if (f->sim != NULL)
+        sni_sim_set_names(f->sim, &names);
+    else
+        f->io->resolver = names;
+}
+
+static void
+a_name_is_looked_up_and_nobody_waits(void **state)
+{
+    sni_lookup lookup = { .host = "known.test", .ipv6 = true };
+    sni_op resolve = { .kind = SNI_OP_RESOLVE, .lookup = &lookup };
+    unsigned asked = 0;
+    fixture f;
+
+    fixture_open(&f, *state);
+    set_names(&f, &asked);
+    assert_false(f.ops->submit(f.io, &resolve));
+    await(&f, &resolve, false);
+    assert_int_equal(resolve.err, SENNIT_OK);
+    assert_null(resolve.why);
+    assert_int_equal(lookup.found_count, 2);
+    assert_false(lookup.found[0].v6);
+    assert_memory_equal(lookup.found[0].octets, "\xc0\x00\x02\x01", 4);
+    assert_true(lookup.found[1].v6);
+    assert_int_equal(lookup.found[1].scope, 3);
+    assert_int_equal(asked, 1);
+    fixture_close(&f);
+}
+
+static void
+a_name_that_is_not_found_says_so(void **state)
+{
+    sni_lookup lookup = { .host = "unknown.test" };
+    sni_op resolve = { .kind = SNI_OP_RESOLVE, .lookup = &lookup };
+    unsigned asked = 0;
+    fixture f;
+
+    fixture_open(&f, *state);
+    set_names(&f, &asked);
+    run_op(&f, &resolve);
+    assert_int_equal(resolve.err, SENNIT_ENODEV);
+    assert_non_null(resolve.why);
+    fixture_close(&f);
+}
+
+static void
+look_ups_come_back_once_each_also_when_they_are_cancelled(void **state)
+{
+    enum { COUNT = 8 };
+    sni_lookup lookups[COUNT];
+    sni_op ops[COUNT];
+    bool retracted[COUNT] = { false };
+    unsigned asked = 0;
+    unsigned back = 0;
+    fixture f;
+
+    fixture_open(&f, *state);
+    set_names(&f, &asked);
+    for (int i = 0; i < COUNT; i++) {
+        lookups[i] = (sni_lookup){ .host = "known.test" };
+        ops[i] = (sni_op){ .kind = SNI_OP_RESOLVE, .lookup = &lookups[i] };
+        assert_false(f.ops->submit(f.io, &ops[i]));
+    }
+    for (int i = 0; i < COUNT; i++) {
+        if (i % 3 == 1)
+            f.ops->cancel(f.io, &ops[i]);
+        if (i % 3 == 2)
+            retracted[i] = f.ops->retract(f.io, &ops[i]);
+        back += retracted[i];
+    }
+    while (back < COUNT) {
+        sni_op *done[COUNT];
+        int count = f.ops->reap(f.io, done, COUNT, f.ops->now(f.io) + 20 * SECOND);
+
+        for (int i = 0; i < count; i++) {
+            assert_true(done[i]->pending);
+            done[i]->pending = false;
+            back++;
+        }
+    }
+    for (int i = 0; i < COUNT; i++) {
+        assert_false(ops[i].pending);
+        if (i % 3 == 0)
+            assert_int_equal(ops[i].err, SENNIT_OK);
+        if (!retracted[i])
+            assert_true(ops[i].err == SENNIT_OK || ops[i].err == SENNIT_ECLOSED);
+    }
+    fixture_close(&f);
+}
+
+static void
+a_backend_may_be_closed_with_look_ups_under_way_that_were_taken_back(void **state)
+{
+    sni_lookup lookup = { .host = "known.test" };
+    sni_op resolve = { .kind = SNI_OP_RESOLVE, .lookup = &lookup };
+    unsigned asked = 0;
+    fixture f;
+
+    fixture_open(&f, *state);
+    set_names(&f, &asked);
+    assert_false(f.ops->submit(f.io, &resolve));
+    if (!f.ops->retract(f.io, &resolve)) {
+        f.ops->cancel(f.io, &resolve);
+        await(&f, &resolve, false);
+    }
+    fixture_close(&f);
+}
+
+/* ---- who and where ----------------------------------------------------- */
+
+static void
+both_ends_can_be_named(void **state)
+{
+    const backend *b = *state;
+    sni_peer_name name;
+    fixture f;
+
+    fixture_open(&f, b);
+    connect_pair(&f);
+    f.ops->peer_name(f.io, f.client, &name);
+    assert_int_equal(name.address.kind, b->kind);
+    if (b->kind == SNI_ADDRESS_IPC) {
+        assert_string_equal(name.text, "");
+        assert_true(name.uid >= 0 && name.gid >= 0 && name.pid > 0);
+        f.ops->peer_name(f.io, f.server, &name);
+        assert_string_equal(name.text, "");
+        assert_true(name.uid >= 0 && name.gid >= 0 && name.pid > 0);
+    } else {
+        char text[SNI_PEER_TEXT_MAX];
+
+        sni_address_peer_text(&f.address, text);
+        assert_string_equal(name.text, text);
+        assert_int_equal(name.uid, -1);
+        assert_int_equal(name.pid, -1);
+        f.ops->peer_name(f.io, f.server, &name);
+        assert_int_equal(name.address.kind, b->kind);
+        assert_memory_equal(name.address.ip, f.address.ip, 16);
+    }
+    fixture_close(&f);
+}
+
+static void
+interfaces_are_known_by_name(void **state)
+{
+    static const uint8_t loopback[4] = { 127, 0, 0, 1 };
+    sni_address address;
+    uint32_t scope = 0;
+    fixture f;
+
+    fixture_open(&f, *state);
+    assert_int_equal(f.ops->interface_address(f.io, "lo", true, true, &address),
+                     SENNIT_OK);
+    assert_int_equal(address.kind, SNI_ADDRESS_TCP4);
+    assert_memory_equal(address.ip, loopback, 4);
+    assert_int_equal(f.ops->interface_scope(f.io, "lo", &scope), SENNIT_OK);
+    assert_int_equal(scope, 1);
+    assert_int_equal(f.ops->interface_address(f.io, "nosuchif0", true, true, &address),
+                     SENNIT_ENODEV);
+    assert_int_equal(f.ops->interface_address(f.io, "lo", false, false, &address),
+                     SENNIT_ENODEV);
+    assert_int_equal(f.ops->interface_scope(f.io, "nosuchif0", &scope), SENNIT_ENODEV);
+    fixture_close(&f);
+}
+
+static void
+what_does_not_listen_cannot_be_adopted(void **state)
+{
+    sni_file *file = NULL;
+    sni_address bound;
+    fixture f;
+
+    fixture_open(&f, *state);
+    assert_int_equal(f.ops->adopt(f.io, -1, &file, &bound), SENNIT_EINVAL);
+    assert_non_null(f.io->why);
+    assert_int_equal(f.ops->adopt(f.io, 0, &file, &bound), SENNIT_EINVAL);
+    assert_null(file);
+    fixture_close(&f);
+}
+
 /* ---- memory --------------------------------------------------------- */
 
 static void
@@ -676,6 +965,21 @@ main(void)
           no_more_comes_back_than_was_asked_for },
         { "connections that nobody accepts end with the listener",
           connections_that_nobody_accepts_end_with_the_listener },
+        { "a hangup is told while nothing is received",
+          a_hangup_is_told_while_nothing_is_received },
+        { "a peer that finishes has hung up", a_peer_that_finishes_has_hung_up },
+        { "a hangup goes beside a receive and a send, and can be taken back",
+          a_hangup_goes_beside_a_receive_and_a_send_and_can_be_taken_back },
+        { "a name is looked up, and nobody waits", a_name_is_looked_up_and_nobody_waits },
+        { "a name that is not found says so", a_name_that_is_not_found_says_so },
+        { "look-ups come back once each, also when they are cancelled",
+          look_ups_come_back_once_each_also_when_they_are_cancelled },
+        { "a backend may be closed with look-ups under way that were taken back",
+          a_backend_may_be_closed_with_look_ups_under_way_that_were_taken_back },
+        { "both ends can be named", both_ends_can_be_named },
+        { "interfaces are known by name", interfaces_are_known_by_name },
+        { "what does not listen cannot be adopted",
+          what_does_not_listen_cannot_be_adopted },
         { "a backend survives every failed allocation",
           a_backend_survives_every_failed_allocation },
     };
