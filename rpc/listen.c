@@ -32,7 +32,7 @@ sni_router_forget(sni_conn *conn)
     uint8_t key[4];
     uint32_t left;
 
-    (void)sni_trie_remove(&bus->accepted, number_key(conn->number, key), conn, true,
+    (void)sni_trie_remove(&bus->accepted, number_key(conn->number, key), conn, NULL, true,
                           &left);
     if (bus->half_sent == conn)
         bus->half_sent = NULL; /* see finish_half() */
@@ -51,7 +51,7 @@ accepted_get(sennit_bus *bus, const sennit_msg *identity)
         return conn;
     if (sni_conn_new(bus, NULL, number, &conn))
         return NULL;
-    if (sni_trie_add(&bus->accepted, number_key(number, key), conn, &entries)) {
+    if (sni_trie_add(&bus->accepted, number_key(number, key), conn, NULL, &entries)) {
         sni_conn_free(conn);
         return NULL;
     }

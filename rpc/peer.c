@@ -259,7 +259,7 @@ announced_free(sni_conn *conn, announced *entry)
 {
     uint32_t left;
 
-    (void)sni_trie_remove(&conn->announced_key, key_of(text_at(entry)), entry, true,
+    (void)sni_trie_remove(&conn->announced_key, key_of(text_at(entry)), entry, NULL, true,
                           &left);
     sni_link_remove(&entry->link);
     sni_release(conn->bus->alloc, entry);
@@ -286,7 +286,7 @@ announced_new(sni_conn *conn, sennit_str text)
     entry->count = 0;
     entry->size = text.size;
     memcpy(entry->text, text.data, text.size);
-    if (sni_trie_add(&conn->announced_key, key_of(text), entry, &count)) {
+    if (sni_trie_add(&conn->announced_key, key_of(text), entry, NULL, &count)) {
         sni_release(conn->bus->alloc, entry);
         return NULL;
     }

@@ -91,7 +91,7 @@ route_add(sni_routes *routes, sennit_str key, sni_route **out)
         return SENNIT_ENOMEM;
     route->size = key.size;
     memcpy(route->address, key.data, key.size);
-    err = sni_trie_add(&routes->by_key, bytes_of(key), route, &entries);
+    err = sni_trie_add(&routes->by_key, bytes_of(key), route, NULL, &entries);
     if (err)
         goto fail_route;
     route->index = routes->count;
@@ -116,7 +116,7 @@ route_drop_if_empty(sni_routes *routes, sni_route *route)
 
     if (route->locals.count + route->remotes.count > 0)
         return;
-    (void)sni_trie_remove(&routes->by_key, bytes_of(key_of(route)), route, true,
+    (void)sni_trie_remove(&routes->by_key, bytes_of(key_of(route)), route, NULL, true,
                           &entries);
     /* The last one takes the place of the one that goes. */
     if (is_pattern(route)) {
