@@ -160,9 +160,8 @@ open_link(call_run *run)
         return say_error(err, "bus");
     err = sennit_bus_link(run->bus, endpoint);
     if (err == SENNIT_EINVAL || err == SENNIT_ENOTSUP) {
-        cli_say("call: %s: %s; write tcp://ADDRESS:PORT with a numeric address, or "
-                "ipc://PATH",
-                endpoint, sennit_err_text(err));
+        cli_say("call: %s: %s; write tcp://HOST:PORT or ipc://PATH", endpoint,
+                sennit_err_text(err));
         return CLI_USAGE;
     }
     if (err)

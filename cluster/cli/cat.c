@@ -20,15 +20,14 @@
 
 /* Gives: the exit code; a malformed endpoint is a usage error. */
 static int
-say_endpoint_error(const cat_endpoint *endpoint, sennit_err err)
+say_endpoint_error(const cat_endpoint *endpoint, const sennit_sock *sock, sennit_err err)
 {
     const char *verb = endpoint->bind ? "bind" : "connect";
+    const char *why = sennit_loop_why(sennit_sock_get_loop(sock));
 
     if (err == SENNIT_EINVAL || err == SENNIT_ENOTSUP) {
-        cli_say("cat: --%s %s: %s; write tcp://ADDRESS:PORT with a numeric address, "
-                "ipc://PATH or inproc://NAME",
-                verb, endpoint->text,
-                err == SENNIT_EINVAL ? "malformed" : "not built yet");
+        cli_say("cat: --%s %s: %s; write tcp://HOST:PORT, ipc://PATH or inproc://NAME",
+                verb, endpoint->text, *why != '\0' ? why : sennit_err_text(err));
         return CLI_USAGE;
     }
     cli_say("cat: --%s %s: %s", verb, endpoint->text, sennit_err_text(err));
@@ -71,7 +70,7 @@ attach(const cat_args *args, sennit_sock *sock)
                                         : sennit_sock_connect(sock, endpoint->text);
         const char *actual = sennit_sock_last_endpoint(sock);
         if (err)
-            return say_endpoint_error(endpoint, err);
+            return say_endpoint_error(endpoint, sock, err);
         if (!endpoint->bind)
             continue;
         if (strcmp(actual, endpoint->text) != 0)
@@ -117,8 +116,7 @@ open_socket(const cat_args *args, sennit_loop *loop, sennit_sock **sock)
     sennit_err err = sennit_sock_open(sock, loop, args->type, &args->opts);
 
     if (err == SENNIT_EINVAL) {
-        cli_say(
-            "cat: an --option or the --id is out of range (sennit.h tells the ranges)");
+        cli_say("cat: --option or --id: %s", sennit_loop_why(loop));
         return CLI_USAGE;
     }
     for (size_t i = 0; !err && i < args->topics_count; i++) {

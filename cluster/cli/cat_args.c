@@ -83,6 +83,9 @@ static const struct {
     [SENNIT_ROUTER] = { "ROUTER", CAT_SENDS | CAT_RECEIVES | CAT_ECHOES },
     [SENNIT_PULL] = { "PULL", CAT_RECEIVES },
     [SENNIT_PUSH] = { "PUSH", CAT_SENDS },
+    [SENNIT_XPUB] = { "XPUB", CAT_SENDS | CAT_RECEIVES },
+    [SENNIT_XSUB] = { "XSUB", CAT_SENDS | CAT_RECEIVES },
+    [SENNIT_STREAM] = { "STREAM", CAT_SENDS | CAT_RECEIVES },
 };
 
 unsigned
@@ -238,6 +241,7 @@ set_sock_option(cat_args *args, const char *assignment)
 {
     char why[WHY_MAX];
 
+    args->mandatory_given |= strncmp(assignment, "router_mandatory=", 17) == 0;
     if (cli_sock_option_set(&args->opts, assignment, why, sizeof why))
         return true;
     cli_say("cat: --option %s: %s", assignment, why);
@@ -380,6 +384,9 @@ settle(cat_args *args)
         args->receives = true;
     if ((can & CAT_ASKS) && !args->count && !args->has_stdin)
         args->count = args->items_count;
+    /* By hand one rather waits for a peer than loses a message without a word. */
+    if (args->type == SENNIT_ROUTER && !args->mandatory_given)
+        args->opts.router_mandatory = true;
     if (args->type == SENNIT_SUB && !args->topics_count)
         return add_topic(args, "");
     return true;
@@ -391,16 +398,14 @@ static void
 init(cat_args *args)
 {
     *args = (cat_args){ .opts = SENNIT_SOCK_OPTS_DEFAULT, .timeout_ms = -1 };
-    /* By hand one rather waits for a peer than loses a message without a word, and
-     * the run itself waits for the last byte: close need not. */
-    args->opts.router_mandatory = true;
+    /* The run itself waits for the last byte: close need not. */
     args->opts.linger_ms = 0;
 }
 
 static void
 print_help(const char *help)
 {
-    char names[512];
+    char names[2048];
     size_t column = 0;
 
     cli_sock_option_names(names, sizeof names);

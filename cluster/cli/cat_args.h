@@ -25,6 +25,7 @@ typedef struct cat_item {
 typedef struct cat_args {
     sennit_sock_type type;
     sennit_sock_opts opts;
+    bool mandatory_given; /* router_mandatory was set by --option */
     sennit_backend backend;
     cat_endpoint *endpoints; /* in the order given */
     size_t endpoints_count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One row per field of sennit_sock_opts. identity_size has none: it follows from
- * the identity. */
+/* One row per field of sennit_sock_opts. Without one: identity_size and other counts,
+ * which follow from what they count, and the lists (properties, tcp_accept,
+ * ipc_accept), which one assignment cannot write. */
 #include "sock_option.h"
 
 #include <limits.h>
@@ -15,73 +16,121 @@ typedef enum field_kind {
     FIELD_U32,
     FIELD_U64,
     FIELD_BOOL,
-    FIELD_IDENTITY
+    FIELD_IDENTITY,
+    FIELD_TEXT,
+    FIELD_BYTES,
+    FIELD_CHOICE, /* an enumeration, by the names in choices */
 } field_kind;
 
-static const char *const names[] = {
-    "send_hwm_msgs",
-    "recv_hwm_msgs",
-    "send_timeout_ms",
-    "recv_timeout_ms",
-    "linger_ms",
-    "reconnect_min_ms",
-    "reconnect_max_ms",
-    "connect_timeout_ms",
-    "handshake_timeout_ms",
-    "backlog",
-    "recv_frame_max_bytes",
-    "recv_message_max_bytes",
-    "recv_message_max_parts",
-    "router_mandatory",
-    "identity",
-};
+/* Names of enumerations by value, first to last. */
+static const char *const verbose_choices[] = { "first", "verbose", "verboser", NULL };
+static const char *const manual_choices[] = { "automatic", "manual", "last_value", NULL };
+static const char *const slow_choices[] = { "drop_new",   "drop_old", "conflate",
+                                            "disconnect", "block",    NULL };
 
-#define NAMES_COUNT (sizeof names / sizeof *names)
+typedef struct field {
+    const char *name;
+    field_kind kind;
+    size_t offset;
+    const char *const *choices;
+} field;
 
 #define FIELD(kind, name)                                                                \
     {                                                                                    \
-        kind, offsetof(sennit_sock_opts, name)                                           \
+#name, FIELD_##kind, offsetof(sennit_sock_opts, name), NULL                      \
     }
-static const struct {
-    field_kind kind;
-    size_t offset;
-} fields[NAMES_COUNT] = {
-    FIELD(FIELD_INT, send_hwm_msgs),
-    FIELD(FIELD_INT, recv_hwm_msgs),
-    FIELD(FIELD_INT, send_timeout_ms),
-    FIELD(FIELD_INT, recv_timeout_ms),
-    FIELD(FIELD_INT, linger_ms),
-    FIELD(FIELD_INT, reconnect_min_ms),
-    FIELD(FIELD_INT, reconnect_max_ms),
-    FIELD(FIELD_INT, connect_timeout_ms),
-    FIELD(FIELD_INT, handshake_timeout_ms),
-    FIELD(FIELD_INT, backlog),
-    FIELD(FIELD_U64, recv_frame_max_bytes),
-    FIELD(FIELD_U64, recv_message_max_bytes),
-    FIELD(FIELD_U32, recv_message_max_parts),
-    FIELD(FIELD_BOOL, router_mandatory),
-    FIELD(FIELD_IDENTITY, identity),
+#define CHOICE(name, choices)                                                            \
+    {                                                                                    \
+#name, FIELD_CHOICE, offsetof(sennit_sock_opts, name), choices                   \
+    }
+
+/* In the order of the header. */
+static const field fields[] = {
+    FIELD(INT, send_hwm_msgs),
+    FIELD(INT, recv_hwm_msgs),
+    FIELD(U64, send_hwm_bytes),
+    FIELD(U64, recv_hwm_bytes),
+    FIELD(BOOL, conflate),
+    FIELD(INT, send_age_max_ms),
+    FIELD(INT, send_timeout_ms),
+    FIELD(INT, recv_timeout_ms),
+    FIELD(INT, linger_ms),
+    FIELD(U32, send_batch_bytes),
+    FIELD(U32, recv_batch_bytes),
+    FIELD(BOOL, immediate),
+    FIELD(INT, reconnect_min_ms),
+    FIELD(INT, reconnect_max_ms),
+    FIELD(U32, reconnect_stop),
+    FIELD(INT, connect_timeout_ms),
+    FIELD(INT, handshake_timeout_ms),
+    FIELD(U32, handshakes_max),
+    FIELD(INT, backlog),
+    FIELD(INT, heartbeat_interval_ms),
+    FIELD(INT, heartbeat_timeout_ms),
+    FIELD(INT, heartbeat_ttl_ms),
+    FIELD(U64, recv_frame_max_bytes),
+    FIELD(U64, recv_message_max_bytes),
+    FIELD(U32, recv_message_max_parts),
+    FIELD(BOOL, zmtp_unversioned),
+    FIELD(BOOL, ipv6),
+    FIELD(INT, tcp_keepalive),
+    FIELD(INT, tcp_keepalive_count),
+    FIELD(INT, tcp_keepalive_idle_s),
+    FIELD(INT, tcp_keepalive_interval_s),
+    FIELD(INT, tcp_user_timeout_ms),
+    FIELD(INT, tos),
+    FIELD(INT, priority),
+    FIELD(INT, busy_poll_us),
+    FIELD(INT, kernel_send_bytes),
+    FIELD(INT, kernel_recv_bytes),
+    FIELD(TEXT, bind_device),
+    FIELD(TEXT, socks_proxy),
+    FIELD(TEXT, socks_username),
+    FIELD(TEXT, socks_password),
+    FIELD(INT, ipc_mode),
+    FIELD(IDENTITY, identity),
+    FIELD(BYTES, hello),
+    FIELD(BYTES, disconnected),
+    FIELD(BYTES, hiccup),
+    FIELD(BOOL, router_mandatory),
+    FIELD(BOOL, router_handover),
+    FIELD(U32, router_notify),
+    FIELD(BOOL, probe_router),
+    FIELD(BOOL, req_correlate),
+    FIELD(BOOL, req_relaxed),
+    CHOICE(xpub_verbose, verbose_choices),
+    CHOICE(xpub_manual, manual_choices),
+    FIELD(BYTES, xpub_welcome),
+    CHOICE(slow_subscriber, slow_choices),
+    FIELD(BOOL, invert_matching),
+    FIELD(BOOL, only_first_subscribe),
+    FIELD(BOOL, xsub_verbose_unsubscribe),
+    FIELD(BOOL, stream_notify),
+    FIELD(U32, events),
+    FIELD(U32, events_max),
 };
 
+#define FIELDS_COUNT (sizeof fields / sizeof *fields)
+
 static bool
-set_int(void *field, const char *value, char *why, size_t why_size)
+set_int(void *at, const char *value, char *why, size_t why_size)
 {
     uint64_t number;
 
     if (strcmp(value, "-1") == 0) {
-        *(int *)field = -1; /* sennit_sock_open() knows where that is allowed */
+        *(int *)at = -1; /* sennit_sock_open() knows where that is allowed */
         return true;
     }
     if (!cli_parse_number(value, 0, INT_MAX, &number)) {
         snprintf(why, why_size, "write a number from 0 to %d, or -1", INT_MAX);
         return false;
     }
-    *(int *)field = (int)number;
+    *(int *)at = (int)number;
     return true;
 }
 
 static bool
-set_bool(void *field, const char *value, char *why, size_t why_size)
+set_bool(void *at, const char *value, char *why, size_t why_size)
 {
     bool yes = strcmp(value, "1") == 0 || strcmp(value, "true") == 0;
 
@@ -89,7 +138,7 @@ set_bool(void *field, const char *value, char *why, size_t why_size)
         snprintf(why, why_size, "write true or false");
         return false;
     }
-    *(bool *)field = yes;
+    *(bool *)at = yes;
     return true;
 }
 
@@ -108,58 +157,94 @@ set_identity(sennit_sock_opts *opts, const char *value, char *why, size_t why_si
 }
 
 static bool
-set_field(sennit_sock_opts *opts, size_t index, const char *value, char *why,
+set_choice(void *at, const char *const *choices, const char *value, char *why,
+           size_t why_size)
+{
+    size_t used = (size_t)snprintf(why, why_size, "write one of");
+
+    for (int i = 0; choices[i] != NULL; i++) {
+        if (strcmp(value, choices[i]) == 0) {
+            memcpy(at, &i, sizeof i); /* an enumeration has the size of an int here */
+            return true;
+        }
+        if (used < why_size)
+            used += (size_t)snprintf(why + used, why_size - used, "%s %s",
+                                     i > 0 ? "," : "", choices[i]);
+    }
+    return false;
+}
+
+static bool
+set_field(sennit_sock_opts *opts, const field *row, const char *value, char *why,
           size_t why_size)
 {
-    void *field = (char *)opts + fields[index].offset;
+    void *at = (char *)opts + row->offset;
     uint64_t number;
 
-    switch (fields[index].kind) {
+    switch (row->kind) {
     case FIELD_INT:
-        return set_int(field, value, why, why_size);
+        return set_int(at, value, why, why_size);
     case FIELD_BOOL:
-        return set_bool(field, value, why, why_size);
+        return set_bool(at, value, why, why_size);
     case FIELD_IDENTITY:
         return set_identity(opts, value, why, why_size);
+    case FIELD_CHOICE:
+        return set_choice(at, row->choices, value, why, why_size);
+    case FIELD_TEXT:
+        *(const char **)at = value;
+        return true;
+    case FIELD_BYTES:
+        *(sennit_bytes *)at = (sennit_bytes){ (const uint8_t *)value, strlen(value) };
+        return true;
     case FIELD_U32:
         if (!cli_parse_number(value, 0, UINT32_MAX, &number))
             break;
-        *(uint32_t *)field = (uint32_t)number;
+        *(uint32_t *)at = (uint32_t)number;
         return true;
     case FIELD_U64:
         if (!cli_parse_number(value, 0, UINT64_MAX, &number))
             break;
-        *(uint64_t *)field = number;
+        *(uint64_t *)at = number;
         return true;
     }
     snprintf(why, why_size, "write a number; 0 means no limit");
     return false;
 }
 
+_Static_assert(sizeof(sennit_slow_policy) == sizeof(int) &&
+                   sizeof(sennit_xpub_manual) == sizeof(int) &&
+                   sizeof(sennit_xpub_verbose) == sizeof(int) &&
+                   sizeof(unsigned) == sizeof(uint32_t),
+               "fields are set through these types");
+
 bool
 cli_sock_option_set(sennit_sock_opts *opts, const char *assignment, char *why,
                     size_t why_size)
 {
-    const char *equals = strchr(assignment, '='), *near;
+    const char *equals = strchr(assignment, '=');
     size_t name_size = equals ? (size_t)(equals - assignment) : strlen(assignment);
-    char name[64], list[512];
+    const char *names[FIELDS_COUNT];
+    const char *near;
+    char name[64];
 
     snprintf(name, sizeof name, "%.*s", (int)(name_size < 63 ? name_size : 63),
              assignment);
-    for (size_t i = 0; i < NAMES_COUNT; i++)
-        if (strcmp(name, names[i]) == 0) {
-            if (equals)
-                return set_field(opts, i, equals + 1, why, why_size);
-            snprintf(why, why_size, "write %s=VALUE", name);
-            return false;
-        }
-    near = sni_idl_suggest(name, names, NAMES_COUNT);
-    if (near) {
-        snprintf(why, why_size, "unknown name; did you mean %s=VALUE?", near);
+    for (size_t i = 0; i < FIELDS_COUNT; i++) {
+        names[i] = fields[i].name;
+        if (strcmp(name, fields[i].name) != 0)
+            continue;
+        if (equals)
+            return set_field(opts, &fields[i], equals + 1, why, why_size);
+        snprintf(why, why_size, "write %s=VALUE", name);
         return false;
     }
-    cli_sock_option_names(list, sizeof list);
-    snprintf(why, why_size, "unknown name; known are %s", list);
+    near = sni_idl_suggest(name, names, FIELDS_COUNT);
+    if (near)
+        snprintf(why, why_size, "unknown name; did you mean %s=VALUE?", near);
+    else
+        snprintf(why, why_size,
+                 "unknown name; they are the fields of sennit_sock_opts, see "
+                 "`sennit cat --help`");
     return false;
 }
 
@@ -169,7 +254,7 @@ cli_sock_option_names(char *text, size_t size)
     size_t used = 0;
 
     text[0] = '\0';
-    for (size_t i = 0; i < NAMES_COUNT && used < size; i++)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", names[i]);
+    for (size_t i = 0; i < FIELDS_COUNT && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+                                 fields[i].name);
 }

@@ -8,8 +8,9 @@
 #include <sennit/sennit.h>
 
 /* Sets the field of `opts` that `assignment` ("name=value") names. The names are
- * those of sennit_sock_opts; booleans take true/false/1/0; -1 is allowed where
- * the header allows it.
+ * those of sennit_sock_opts; booleans take true/false/1/0, enumerations their names in
+ * lower case ("drop_old"); -1 is allowed where the header allows it. Texts and bytes are
+ * borrowed from `assignment` until the options are used.
  * Gives: false with a sentence in `why[0..why_size)` that says what to write. */
 bool cli_sock_option_set(sennit_sock_opts *opts, const char *assignment, char *why,
                          size_t why_size);
