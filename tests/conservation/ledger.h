@@ -89,6 +89,9 @@ typedef struct ledger_octets {
 } ledger_octets;
 void ledger_passed(ledger *books, const ledger_octets *octets);
 
+/* Nothing passes it any more. */
+void ledger_connection_over(ledger *books, uint32_t connection);
+
 /* The account a socket belongs to, the newest if several had its address. */
 uint32_t ledger_account(const ledger *books, const sennit_sock *sock);
 

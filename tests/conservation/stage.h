@@ -17,7 +17,7 @@ typedef enum stage_transport { STAGE_TCP, STAGE_IPC, STAGE_INPROC } stage_transp
 /* `exact`: the ledger of this stage hears of every octet. */
 extern const bool stage_exact;
 
-/* What a story may ask for in one go; the stage decides by `seed`. */
+/* How the network is, the stage decides by `seed`. */
 stage *stage_open(ledger *books, uint64_t seed, size_t nodes);
 
 /* Closes the loops and checks that nothing is left: memory, connections, files. */
@@ -26,9 +26,10 @@ void stage_close(stage *s);
 sennit_loop *stage_loop(const stage *s, size_t node);
 bool stage_paused(const stage *s, size_t node);
 
-/* Where a socket binds for a slot, and where others connect to. */
+/* Where a socket binds for a slot, and where `sock` connects to it. */
 const char *stage_bind_endpoint(stage *s, size_t slot, stage_transport transport);
-const char *stage_connect_endpoint(stage *s, size_t slot, stage_transport transport);
+const char *stage_connect_endpoint(stage *s, size_t slot, stage_transport transport,
+                                   const sennit_sock *sock);
 void stage_bound(stage *s, size_t slot, const sennit_sock *sock);
 void stage_unbound(stage *s, size_t slot);
 

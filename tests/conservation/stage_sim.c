@@ -103,8 +103,10 @@ stage_bind_endpoint(stage *s, size_t slot, stage_transport transport)
 }
 
 const char *
-stage_connect_endpoint(stage *s, size_t slot, stage_transport transport)
+stage_connect_endpoint(stage *s, size_t slot, stage_transport transport,
+                       const sennit_sock *sock)
 {
+    (void)sock;
     return stage_bind_endpoint(s, slot, transport);
 }
 

@@ -45,6 +45,7 @@ typedef struct slot {
     stage_transport transport;
     size_t node; /* inproc */
     actor *binder;
+    char endpoint[128]; /* where it is bound */
 } slot;
 
 typedef struct story {
@@ -487,7 +488,7 @@ play_open(story *s, const step *st)
     a->node = node;
     opts.send_hwm_msgs = marks[test_rng_below(&rng, 6)];
     opts.recv_hwm_msgs = marks[test_rng_below(&rng, 6)];
-    opts.linger_ms = lingers[test_rng_below(&rng, 4)];
+    opts.linger_ms = lingers[test_rng_below(&rng, stage_exact ? 4 : 3)];
     opts.send_timeout_ms = (int)test_rng_below(&rng, 10);
     opts.recv_timeout_ms = (int)test_rng_below(&rng, 10);
     opts.reconnect_min_ms = 5;
@@ -590,6 +591,7 @@ play_bind(story *s, const step *st)
     if (err)
         wrong("step %u: bind to %s: %s", s->step, endpoint, sennit_err_name(err));
     sl->binder = a;
+    snprintf(sl->endpoint, sizeof sl->endpoint, "%s", sennit_sock_last_endpoint(a->sock));
     a->binds[at] = true;
     stage_bound(s->stage, at, a->sock);
     if (sl->transport != STAGE_INPROC)
@@ -615,7 +617,7 @@ play_connect(story *s, const step *st)
         if (sl->binder != NULL)
             goes_inproc(s, sl->binder);
     }
-    endpoint = stage_connect_endpoint(s->stage, at, sl->transport);
+    endpoint = stage_connect_endpoint(s->stage, at, sl->transport, a->sock);
     err = sennit_sock_connect(a->sock, endpoint);
     tell(s, "%u (%s) connects to slot %zu, %s: %s", a->account, type_name(a), at,
          endpoint, sennit_err_name(err));
@@ -650,7 +652,7 @@ play_unbind(story *s, const step *st)
 
         if (!a->binds[at])
             continue;
-        endpoint = stage_bind_endpoint(s->stage, at, s->slots[at].transport);
+        endpoint = s->slots[at].endpoint;
         tell(s, "%u (%s) unbinds slot %zu", a->account, type_name(a), at);
         err = sennit_sock_unbind(a->sock, endpoint);
         if (err)
@@ -673,7 +675,7 @@ play_disconnect(story *s, const step *st)
 
         if (!a->dials[at])
             continue;
-        endpoint = stage_connect_endpoint(s->stage, at, s->slots[at].transport);
+        endpoint = stage_connect_endpoint(s->stage, at, s->slots[at].transport, a->sock);
         tell(s, "%u (%s) disconnects from slot %zu", a->account, type_name(a), at);
         err = sennit_sock_disconnect(a->sock, endpoint);
         if (err && s->slots[at].transport != STAGE_INPROC)
@@ -714,6 +716,20 @@ play_close(story *s, const step *st)
     close_actor(s, a, st->b % 2 == 0 && a->kind->receives && drain(s, a, &rng));
 }
 
+/* A process that dies waits for nobody. */
+static void
+forget_linger(story *s, actor *a)
+{
+    sennit_sock_opts opts;
+    sennit_err err;
+
+    sennit_sock_get_opts(a->sock, &opts);
+    opts.linger_ms = 0;
+    err = sennit_sock_set_opts(a->sock, &opts);
+    if (err)
+        wrong("step %u: linger_ms could not be set: %s", s->step, sennit_err_name(err));
+}
+
 static void
 play_kill(story *s, const step *st)
 {
@@ -724,6 +740,7 @@ play_kill(story *s, const step *st)
         if (a->kind == NULL || a->node != node)
             continue;
         check_law(s, a);
+        forget_linger(s, a);
         actor_gone(s, a, 0, false);
     }
     stage_kill(s->stage, node);
