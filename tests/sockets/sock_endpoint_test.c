@@ -3,18 +3,13 @@
  * for, and that nothing of it is left behind. */
 #include "net.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static net n;
 
-/* ---- grammar ----------------------------------------------------------- */
+/* ---- endpoints; their grammar is endpoint_table_test.c -------------------- */
 
 typedef struct text_row {
     const char *endpoint;
@@ -23,37 +18,17 @@ typedef struct text_row {
 } text_row;
 
 static const text_row texts[] = {
-    { "", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "tcp", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "127.0.0.1:5555", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "tcp://", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "tcp://127.0.0.1", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "tcp://127.0.0.1:", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "tcp://127.0.0.1:x", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "tcp://127.0.0.1:65536", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "tcp://127.0.0.1:-1", SENNIT_EINVAL, SENNIT_EINVAL },
+    { "nonsense", SENNIT_EINVAL, SENNIT_EINVAL },
+    { "udp://127.0.0.1:5555", SENNIT_ENOTSUP, SENNIT_ENOTSUP },
     { "tcp://127.0.0.1:0", SENNIT_OK, SENNIT_EINVAL },
     { "tcp://127.0.0.1:*", SENNIT_OK, SENNIT_EINVAL },
     { "tcp://*:*", SENNIT_OK, SENNIT_EINVAL },
     { "tcp://localhost:*", SENNIT_OK, SENNIT_EINVAL },
-    { "tcp://:5555", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "tcp://[::1:5555", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "tcp://[]:5555", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "tcp://[nonsense]:5555", SENNIT_EINVAL, SENNIT_EINVAL },
     { "tcp://nosuchif0:5555", SENNIT_ENODEV, SENNIT_OK },
-    { "tcp://a b:5555", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "ipc://", SENNIT_EINVAL, SENNIT_EINVAL },
-    { "ipc://@", SENNIT_EINVAL, SENNIT_EINVAL },
+    { "tcp://192.0.2.1:5555", SENNIT_EADDRNOTAVAIL, SENNIT_OK },
     { "ipc://*", SENNIT_OK, SENNIT_EINVAL },
     { "ipc:///nonexistent-directory/socket", SENNIT_ENOENT, SENNIT_OK },
-    { "ipc:///1234567890123456789012345678901234567890123456789012345678901234567890"
-      "123456789012345678901234567890123456789",
-      SENNIT_ENAMETOOLONG, SENNIT_ENAMETOOLONG },
-    { "inproc://", SENNIT_EINVAL, SENNIT_EINVAL },
     { "inproc://x", SENNIT_OK, SENNIT_OK },
-    { "udp://127.0.0.1:5555", SENNIT_ENOTSUP, SENNIT_ENOTSUP },
-    { "ws://127.0.0.1:5555", SENNIT_ENOTSUP, SENNIT_ENOTSUP },
-    { "http://127.0.0.1:5555", SENNIT_EINVAL, SENNIT_EINVAL },
 };
 
 static void
@@ -119,49 +94,6 @@ an_address_in_use_is_refused(void **state)
                          SENNIT_EADDRINUSE);
         net_close(&n);
     }
-}
-
-static void
-a_stale_ipc_path_is_taken_over_and_removed_at_the_end(void **state)
-{
-    char directory[] = "/tmp/sennit-test-XXXXXX";
-    char path[64];
-    char endpoint[80];
-    struct stat st;
-
-    (void)state;
-    assert_non_null(mkdtemp(directory));
-    snprintf(path, sizeof path, "%s/s", directory);
-    snprintf(endpoint, sizeof endpoint, "ipc://%s", path);
-    net_open(&n);
-    assert_int_equal(sennit_sock_bind(net_sock(&n, SENNIT_PULL, NULL), endpoint),
-                     SENNIT_OK);
-    net_close(&n);
-    assert_int_equal(stat(path, &st), -1);
-    /* What a killed process leaves: the file, with nobody behind it. */
-    if (fork() == 0) {
-        sennit_loop *loop;
-        sennit_sock *sock;
-
-        if (sennit_loop_open(&loop, NULL) != SENNIT_OK ||
-            sennit_sock_open(&sock, loop, SENNIT_PULL, NULL) != SENNIT_OK ||
-            sennit_sock_bind(sock, endpoint) != SENNIT_OK)
-            _exit(1);
-        _exit(0);
-    }
-    {
-        int status;
-
-        assert_true(wait(&status) > 0);
-        assert_int_equal(status, 0);
-    }
-    assert_int_equal(stat(path, &st), 0);
-    net_open(&n);
-    assert_int_equal(sennit_sock_bind(net_sock(&n, SENNIT_PULL, NULL), endpoint),
-                     SENNIT_OK);
-    net_close(&n);
-    assert_int_equal(stat(path, &st), -1);
-    assert_int_equal(rmdir(directory), 0);
 }
 
 /* ---- connecting twice, undoing ----------------------------------------- */
@@ -313,37 +245,6 @@ a_thousand_sockets_leave_no_descriptor_behind(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
-static void
-a_program_that_is_executed_inherits_nothing(void **state)
-{
-    sennit_sock *pull;
-    sennit_sock *push;
-    int fd;
-    int flags;
-    int seen = 0;
-
-    (void)state;
-    net_open(&n);
-    pull = net_sock(&n, SENNIT_PULL, NULL);
-    push = net_sock(&n, SENNIT_PUSH, NULL);
-    net_join(&n, pull, push, TCP);
-    net_join(&n, pull, push, IPC);
-    /* All beyond the standard three that were not there before are ours. */
-    for (fd = 3; fd < 256; fd++) {
-        struct stat st;
-
-        flags = fcntl(fd, F_GETFD);
-        if (flags < 0 || fstat(fd, &st) != 0)
-            continue;
-        if (!S_ISSOCK(st.st_mode) && fd != sennit_loop_fd(n.loop))
-            continue;
-        seen++;
-        assert_int_equal(flags & FD_CLOEXEC, FD_CLOEXEC);
-    }
-    assert_true(seen >= 7); /* epoll, two listeners, two connections of two ends */
-    net_close(&n);
-}
-
 /* Every descriptor is taken: accepting fails, says so, does not spin, and goes on by
  * itself when there are some again. */
 static void
@@ -429,7 +330,6 @@ main(void)
         cmocka_unit_test(endpoints_are_told_apart_by_their_text),
         cmocka_unit_test(what_was_bound_can_be_connected_by_the_last_endpoint),
         cmocka_unit_test(an_address_in_use_is_refused),
-        cmocka_unit_test(a_stale_ipc_path_is_taken_over_and_removed_at_the_end),
         cmocka_unit_test(
             a_second_connect_to_the_same_string_does_nothing_where_it_would_double),
         cmocka_unit_test(a_second_connect_of_a_push_is_a_second_connection),
@@ -437,7 +337,6 @@ main(void)
         cmocka_unit_test(
             disconnect_before_anybody_was_there_drops_and_counts_what_waited),
         cmocka_unit_test(a_thousand_sockets_leave_no_descriptor_behind),
-        cmocka_unit_test(a_program_that_is_executed_inherits_nothing),
         cmocka_unit_test(running_out_of_descriptors_is_survived),
         cmocka_unit_test(without_descriptors_no_loop_is_opened),
     };
