@@ -112,6 +112,7 @@ typedef struct half {
     uint32_t peer;
     bool gone;
     bool refused;            /* it never became a peer */
+    bool leaving;            /* it takes no more */
     unsigned subscriptions;  /* in force at a publisher, for this peer */
     uint32_t operations;     /* that brought octets in */
     uint32_t received_place; /* the newest the application got */
@@ -300,18 +301,37 @@ entry_of(const ledger *books, uint32_t sender, uint32_t number)
     return &a->entries[number - 1];
 }
 
-void
-ledger_peer_gone(ledger *books, uint32_t number, uint32_t peer, bool refused)
+static half *
+half_of(const ledger *books, uint32_t number, uint32_t peer)
 {
     for (size_t i = 0; i < books->connections_count; i++)
         for (unsigned side = 0; books->connections[i] != NULL && side < 2; side++) {
             half *h = &books->connections[i]->halves[side];
 
-            if (h->account == number && h->peer == peer) {
-                h->gone = true;
-                h->refused = refused;
-            }
+            if (h->account == number && h->peer == peer)
+                return h;
         }
+    return NULL; /* nothing passed it yet */
+}
+
+void
+ledger_peer_gone(ledger *books, uint32_t number, uint32_t peer, bool refused)
+{
+    half *h = half_of(books, number, peer);
+
+    if (h == NULL)
+        return;
+    h->gone = true;
+    h->refused = refused;
+}
+
+void
+ledger_peer_leaves(ledger *books, uint32_t number, uint32_t peer)
+{
+    half *h = half_of(books, number, peer);
+
+    if (h != NULL)
+        h->leaving = true;
 }
 
 /* ---- sending ----------------------------------------------------------- */
@@ -327,7 +347,8 @@ subscribers(const ledger *books, uint32_t publisher, const char topic[4])
         for (unsigned side = 0; books->connections[i] != NULL && side < 2; side++) {
             const half *h = &books->connections[i]->halves[side];
 
-            count += h->account == publisher && !h->gone && (h->subscriptions & bits);
+            count += h->account == publisher && !h->gone && !h->leaving &&
+                     (h->subscriptions & bits);
         }
     return count;
 }

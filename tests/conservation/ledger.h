@@ -42,7 +42,7 @@ extern const char *const prefixes[PREFIXES];
 unsigned prefixes_of(const char topic[4]); /* bits of those that match it */
 
 /* `exact`: taps see every octet, and every connection by its number. Else they see what
- * passed a relay: at least what was received, at most what was written. */
+ * passed a tap on the way: at least what was received, at most what was written. */
 ledger *ledger_new(bool exact);
 void ledger_free(ledger *books);
 
@@ -65,6 +65,9 @@ void ledger_subscribes(ledger *books, uint32_t account, unsigned bits);
  * monitor lost events, so that a publisher's peers are not known exactly any more. */
 void ledger_peer_gone(ledger *books, uint32_t account, uint32_t peer, bool refused);
 void ledger_blind(ledger *books, uint32_t account);
+
+/* It takes no more messages: what it came through was unbound or disconnected. */
+void ledger_peer_leaves(ledger *books, uint32_t account, uint32_t peer);
 
 /* A message is about to be sent, to the account it is addressed to, or to whom it may
  * concern (0); returns its number. Then it was accepted or refused. */

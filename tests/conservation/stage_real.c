@@ -9,22 +9,22 @@
 #include <unistd.h>
 
 #include "fail_alloc.h"
-#include "relay.h"
+#include "tap.h"
 #include "wrong.h"
 
 const bool stage_exact = false;
 
-#define RELAYS_MAX 256u
-#define FDS_MAX    1024u
-#define PIECE_MAX  (64u * 1024u)
-#define MS         UINT64_C(1000000)
+#define TAPS_MAX  256u
+#define FDS_MAX   1024u
+#define PIECE_MAX (64u * 1024u)
+#define MS        UINT64_C(1000000)
 
 /* The longest that a round of which time is asked waits for an event. */
 #define WAIT_MS 3
 
 /* A socket's way to a slot. */
 typedef struct way {
-    relay *relay;
+    tap *tap;
     uint32_t account; /* who connects */
     size_t slot;
 } way;
@@ -35,11 +35,11 @@ struct stage {
     sennit_loop *loops[STAGE_NODES_MAX];
     bool paused[STAGE_NODES_MAX];
     size_t nodes;
-    way ways[RELAYS_MAX];
+    way ways[TAPS_MAX];
     size_t ways_count;
     char targets[STAGE_SLOTS_MAX][128]; /* who is bound there now; "": nobody */
     uint32_t binders[STAGE_SLOTS_MAX];
-    uint32_t binders_of[RELAYS_MAX * 64u]; /* by connection */
+    uint32_t binders_of[TAPS_MAX * 64u]; /* by connection */
     uint32_t connections;
     unsigned names;
     unsigned held; /* rounds in which nothing is passed on */
@@ -110,7 +110,7 @@ stage_close(stage *s)
     for (size_t i = 0; i < s->nodes; i++)
         close_node(s, i);
     for (size_t i = 0; i < s->ways_count; i++)
-        relay_close(s->ways[i].relay);
+        tap_close(s->ways[i].tap);
     if (rmdir(s->folder) != 0)
         wrong("a file was left in %s", s->folder);
     if (open_descriptors() != s->descriptors)
@@ -150,7 +150,7 @@ stage_bind_endpoint(stage *s, size_t slot, stage_transport transport)
 }
 
 static void
-passed(void *arg, const relay *r, uint32_t number, unsigned side, bool outward,
+passed(void *arg, const tap *r, uint32_t number, unsigned side, bool outward,
        const uint8_t *data, size_t size)
 {
     stage *s = arg;
@@ -161,7 +161,7 @@ passed(void *arg, const relay *r, uint32_t number, unsigned side, bool outward,
         ledger_connection_over(s->books, number);
         return;
     }
-    while (s->ways[i].relay != r)
+    while (s->ways[i].tap != r)
         i++;
     if (number >= sizeof s->binders_of / sizeof s->binders_of[0])
         wrong("too many connections for the stage");
@@ -186,15 +186,15 @@ stage_connect_endpoint(stage *s, size_t slot, stage_transport transport,
         return stage_bind_endpoint(s, slot, transport);
     for (w = s->ways; w < s->ways + s->ways_count; w++)
         if (w->account == account && w->slot == slot)
-            return relay_endpoint(w->relay);
-    if (s->ways_count == RELAYS_MAX)
-        wrong("too many relays for the stage");
+            return tap_endpoint(w->tap);
+    if (s->ways_count == TAPS_MAX)
+        wrong("too many taps for the stage");
     s->ways_count++;
     w->account = account;
     w->slot = slot;
-    w->relay = relay_open(transport == STAGE_IPC, s->folder, s->names++, passed, s);
-    relay_aim(w->relay, s->targets[slot]);
-    return relay_endpoint(w->relay);
+    w->tap = tap_open(transport == STAGE_IPC, s->folder, s->names++, passed, s);
+    tap_aim(w->tap, s->targets[slot]);
+    return tap_endpoint(w->tap);
 }
 
 static void
@@ -203,7 +203,7 @@ aim(stage *s, size_t slot, const char *endpoint)
     snprintf(s->targets[slot], sizeof s->targets[slot], "%s", endpoint);
     for (size_t i = 0; i < s->ways_count; i++)
         if (s->ways[i].slot == slot)
-            relay_aim(s->ways[i].relay, endpoint);
+            tap_aim(s->ways[i].tap, endpoint);
 }
 
 void
@@ -232,7 +232,7 @@ pump(stage *s)
         return 0;
     }
     for (size_t i = 0; i < s->ways_count; i++)
-        moved += relay_pump(s->ways[i].relay, s->piece, &s->connections);
+        moved += tap_pump(s->ways[i].tap, s->piece, &s->connections);
     return moved;
 }
 
@@ -263,7 +263,7 @@ wait_for_something(stage *s, int ms)
             ms = timer;
     }
     for (size_t i = 0; s->held == 0 && i < s->ways_count; i++)
-        count += relay_poll(s->ways[i].relay, fds + count, FDS_MAX - count);
+        count += tap_poll(s->ways[i].tap, fds + count, FDS_MAX - count);
     (void)poll(fds, count, s->held > 0 && ms > 1 ? 1 : ms);
 }
 
@@ -303,7 +303,7 @@ void
 stage_cut(stage *s, uint32_t which)
 {
     for (size_t i = 0; i < s->ways_count; i++)
-        if (relay_cut(s->ways[(which + i) % s->ways_count].relay, which))
+        if (tap_cut(s->ways[(which + i) % s->ways_count].tap, which))
             return;
 }
 
@@ -311,7 +311,7 @@ void
 stage_cut_all(stage *s)
 {
     for (size_t i = 0; i < s->ways_count; i++)
-        while (relay_cut(s->ways[i].relay, 0))
+        while (tap_cut(s->ways[i].tap, 0))
             continue;
 }
 
@@ -333,7 +333,7 @@ const char *
 stage_leftover(stage *s)
 {
     for (size_t i = 0; i < s->ways_count; i++)
-        if (relay_connections(s->ways[i].relay) > 0)
+        if (tap_connections(s->ways[i].tap) > 0)
             return "a connection";
     return "";
 }

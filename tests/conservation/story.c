@@ -14,6 +14,9 @@
 #define ACTORS   10u
 #define PAIRS    3u
 
+/* Connections of one socket whose ways are remembered. */
+#define PEERS_NOTED 64u
+
 /* At most one is opened in a step. */
 #define ACCOUNTS_MAX (STORY_STEPS_MAX + 1)
 
@@ -37,7 +40,11 @@ typedef struct actor {
     size_t from_size;
     uint32_t from_account; /* 0: nobody in particular */
     bool inproc;
-    bool dialled; /* ever */
+    bool dialled;                /* ever */
+    uint32_t peers[PEERS_NOTED]; /* newest connections, and how they came: slot + 1 */
+    size_t peers_via[PEERS_NOTED];
+    size_t peers_count;
+    char via[STAGE_SLOTS_MAX][128]; /* endpoints it is bound or connected to */
 } actor;
 
 typedef struct slot {
@@ -102,6 +109,34 @@ check_law(const story *s, const actor *a)
     ledger_check_law(s->books, a->account, &stats);
 }
 
+/* A connection came through one of the slots. */
+static void
+note_peer(story *s, actor *a, const sennit_event *event)
+{
+    size_t at = 0;
+
+    while (at < s->slots_count && strcmp(a->via[at], event->endpoint) != 0)
+        at++;
+    if (at == s->slots_count) {
+        /* What it came through is gone already. */
+        ledger_peer_leaves(s->books, a->account, event->peer);
+        return;
+    }
+    a->peers[a->peers_count % PEERS_NOTED] = event->peer;
+    a->peers_via[a->peers_count % PEERS_NOTED] = at + 1;
+    a->peers_count++;
+}
+
+/* Those that came through a slot take no more. */
+static void
+peers_leave(story *s, actor *a, size_t at)
+{
+    a->via[at][0] = '\0';
+    for (size_t i = 0; i < PEERS_NOTED; i++)
+        if (a->peers_via[i] == at + 1)
+            ledger_peer_leaves(s->books, a->account, a->peers[i]);
+}
+
 /* The monitor of each socket, as the model needs it. */
 static void
 read_events(story *s)
@@ -112,6 +147,8 @@ read_events(story *s)
         while (a->kind != NULL && sennit_sock_next_event(a->sock, &event) == SENNIT_OK) {
             if (event.lost > 0)
                 ledger_blind(s->books, a->account);
+            if (event.kind == SENNIT_EVENT_READY)
+                note_peer(s, a, &event);
             if (event.kind == SENNIT_EVENT_DISCONNECTED ||
                 event.kind == SENNIT_EVENT_HANDSHAKE_FAILED)
                 ledger_peer_gone(s->books, a->account, event.peer,
@@ -593,6 +630,7 @@ play_bind(story *s, const step *st)
     sl->binder = a;
     snprintf(sl->endpoint, sizeof sl->endpoint, "%s", sennit_sock_last_endpoint(a->sock));
     a->binds[at] = true;
+    memcpy(a->via[at], sl->endpoint, sizeof a->via[at]);
     stage_bound(s->stage, at, a->sock);
     if (sl->transport != STAGE_INPROC)
         return;
@@ -627,6 +665,7 @@ play_connect(story *s, const step *st)
         wrong("step %u: connect to %s: %s", s->step, endpoint, sennit_err_name(err));
     a->dials[at] = true;
     a->dialled = true;
+    snprintf(a->via[at], sizeof a->via[at], "%s", endpoint);
 }
 
 /* Inproc connections end with the bind; others come back with the next one. */
@@ -658,6 +697,7 @@ play_unbind(story *s, const step *st)
         if (err)
             wrong("step %u: unbind %s: %s", s->step, endpoint, sennit_err_name(err));
         a->binds[at] = false;
+        peers_leave(s, a, at);
         slot_left(s, at);
         return;
     }
@@ -681,6 +721,10 @@ play_disconnect(story *s, const step *st)
         if (err && s->slots[at].transport != STAGE_INPROC)
             wrong("step %u: disconnect %s: %s", s->step, endpoint, sennit_err_name(err));
         a->dials[at] = false;
+        peers_leave(s, a, at);
+        /* One that lingers may become READY yet, and looks like the next. */
+        if (stats_of(a).queued_msgs > 0)
+            ledger_blind(s->books, a->account);
         return;
     }
 }

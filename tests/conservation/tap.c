@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "relay.h"
+#include "tap.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,12 +32,12 @@ typedef struct couple {
     stream streams[2]; /* from that side */
 } couple;
 
-struct relay {
+struct tap {
     int listener;
     char endpoint[128];
     char target[128];
     char path[108];
-    relay_fn *fn;
+    tap_fn *fn;
     void *arg;
     couple couples[COUPLES_MAX];
 };
@@ -66,15 +66,15 @@ parse(const char *endpoint, address *out)
     return sizeof out->in;
 }
 
-relay *
-relay_open(bool ipc, const char *folder, unsigned id, relay_fn *fn, void *arg)
+tap *
+tap_open(bool ipc, const char *folder, unsigned id, tap_fn *fn, void *arg)
 {
-    relay *r = calloc(1, sizeof *r);
+    tap *r = calloc(1, sizeof *r);
     address at;
     socklen_t size;
 
     if (r == NULL)
-        wrong("no memory for a relay");
+        wrong("no memory for a tap");
     r->fn = fn;
     r->arg = arg;
     for (unsigned i = 0; i < COUPLES_MAX; i++)
@@ -89,7 +89,7 @@ relay_open(bool ipc, const char *folder, unsigned id, relay_fn *fn, void *arg)
     r->listener = socket(at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (r->listener < 0 || bind(r->listener, &at.any, size) != 0 ||
         listen(r->listener, 16) != 0 || getsockname(r->listener, &at.any, &size) != 0)
-        wrong("a relay could not listen: %s", strerror(errno));
+        wrong("a tap could not listen: %s", strerror(errno));
     if (!ipc)
         snprintf(r->endpoint, sizeof r->endpoint, "tcp://127.0.0.1:%u",
                  ntohs(at.in.sin_port));
@@ -97,7 +97,7 @@ relay_open(bool ipc, const char *folder, unsigned id, relay_fn *fn, void *arg)
 }
 
 static void
-over(relay *r, couple *c, bool reset)
+over(tap *r, couple *c, bool reset)
 {
     struct linger now = { 1, 0 };
 
@@ -111,7 +111,7 @@ over(relay *r, couple *c, bool reset)
 }
 
 void
-relay_close(relay *r)
+tap_close(tap *r)
 {
     if (r == NULL)
         return;
@@ -125,20 +125,20 @@ relay_close(relay *r)
 }
 
 const char *
-relay_endpoint(const relay *r)
+tap_endpoint(const tap *r)
 {
     return r->endpoint;
 }
 
 void
-relay_aim(relay *r, const char *endpoint)
+tap_aim(tap *r, const char *endpoint)
 {
     snprintf(r->target, sizeof r->target, "%s", endpoint == NULL ? "" : endpoint);
 }
 
 /* A connection to the target, begun; -1: there is none to be had. */
 static int
-dial(const relay *r)
+dial(const tap *r)
 {
     address at;
     socklen_t size;
@@ -149,7 +149,7 @@ dial(const relay *r)
     size = parse(r->target, &at);
     fd = socket(at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        wrong("a relay has no descriptor: %s", strerror(errno));
+        wrong("a tap has no descriptor: %s", strerror(errno));
     if (connect(fd, &at.any, size) == 0 || errno == EINPROGRESS)
         return fd;
     close(fd);
@@ -166,7 +166,7 @@ hurry(int fd)
 }
 
 static void
-welcome(relay *r, uint32_t *connections)
+welcome(tap *r, uint32_t *connections)
 {
     for (unsigned i = 0; i < COUPLES_MAX; i++) {
         couple *c = &r->couples[i];
@@ -196,7 +196,7 @@ welcome(relay *r, uint32_t *connections)
 
 /* One direction; false when the connection is broken. */
 static bool
-pass(relay *r, couple *c, unsigned from, size_t piece, size_t *moved)
+pass(tap *r, couple *c, unsigned from, size_t piece, size_t *moved)
 {
     stream *s = &c->streams[from];
     ssize_t size;
@@ -235,7 +235,7 @@ pass(relay *r, couple *c, unsigned from, size_t piece, size_t *moved)
 }
 
 size_t
-relay_pump(relay *r, size_t piece, uint32_t *connections)
+tap_pump(tap *r, size_t piece, uint32_t *connections)
 {
     size_t moved = 0;
 
@@ -254,7 +254,7 @@ relay_pump(relay *r, size_t piece, uint32_t *connections)
 }
 
 bool
-relay_cut(relay *r, uint32_t which)
+tap_cut(tap *r, uint32_t which)
 {
     for (unsigned i = 0; i < COUPLES_MAX; i++) {
         couple *c = &r->couples[(which + i) % COUPLES_MAX];
@@ -268,7 +268,7 @@ relay_cut(relay *r, uint32_t which)
 }
 
 size_t
-relay_poll(const relay *r, struct pollfd *fds, size_t fds_max)
+tap_poll(const tap *r, struct pollfd *fds, size_t fds_max)
 {
     size_t count = 0;
 
@@ -294,7 +294,7 @@ relay_poll(const relay *r, struct pollfd *fds, size_t fds_max)
 }
 
 unsigned
-relay_connections(const relay *r)
+tap_connections(const tap *r)
 {
     unsigned count = 0;
 
