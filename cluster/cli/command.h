@@ -20,5 +20,6 @@ typedef struct cli_command {
 
 extern const cli_command cli_cat;
 extern const cli_command cli_call;
+extern const cli_command cli_proxy;
 
 #endif /* SENNIT_CLI_COMMAND_H */

@@ -9,7 +9,7 @@
 #include "suggest.h"
 #include "usage.h"
 
-static const cli_command *const commands[] = { &cli_cat, &cli_call };
+static const cli_command *const commands[] = { &cli_cat, &cli_call, &cli_proxy };
 
 #define COMMANDS_COUNT (sizeof commands / sizeof *commands)
 
