@@ -176,79 +176,17 @@ sock_of(peer *self, const char *word)
     return self->socks[index];
 }
 
-/* ---- Options ---------------------------------------------------------- */
+/* ---- Requests --------------------------------------------------------- */
 
-/* What cli_sock_option_set() does not know. */
-typedef enum field_kind { FIELD_NUMBER, FIELD_BOOL, FIELD_BYTES } field_kind;
-
-#define OPTION(kind, name)                                                               \
-    {                                                                                    \
-        kind, offsetof(sennit_sock_opts, name), #name                                    \
-    }
-static const struct {
-    field_kind kind;
-    size_t offset;
-    const char *name;
-} fields[] = {
-    OPTION(FIELD_BOOL, conflate),
-    OPTION(FIELD_BOOL, immediate),
-    OPTION(FIELD_NUMBER, heartbeat_interval_ms),
-    OPTION(FIELD_NUMBER, heartbeat_timeout_ms),
-    OPTION(FIELD_NUMBER, heartbeat_ttl_ms),
-    OPTION(FIELD_BOOL, zmtp_unversioned),
-    OPTION(FIELD_NUMBER, kernel_send_bytes),
-    OPTION(FIELD_NUMBER, kernel_recv_bytes),
-    OPTION(FIELD_BYTES, hello),
-    OPTION(FIELD_BYTES, disconnected),
-    OPTION(FIELD_BYTES, hiccup),
-    OPTION(FIELD_BOOL, router_handover),
-    OPTION(FIELD_NUMBER, router_notify),
-    OPTION(FIELD_BOOL, probe_router),
-    OPTION(FIELD_BOOL, req_correlate),
-    OPTION(FIELD_BOOL, req_relaxed),
-    OPTION(FIELD_NUMBER, xpub_verbose),
-    OPTION(FIELD_NUMBER, xpub_manual),
-    OPTION(FIELD_BYTES, xpub_welcome),
-    OPTION(FIELD_NUMBER, slow_subscriber),
-    OPTION(FIELD_BOOL, invert_matching),
-    OPTION(FIELD_BOOL, only_first_subscribe),
-    OPTION(FIELD_BOOL, xsub_verbose_unsubscribe),
-    OPTION(FIELD_BOOL, stream_notify),
-};
-
-/* The bytes of a value stay in `assignment`. */
+/* Texts and bytes stay in `assignment`. */
 static void
 set_option(sennit_sock_opts *opts, const char *assignment)
 {
-    size_t name_size = strcspn(assignment, "=");
-    const char *value = assignment + name_size + 1;
     char why[640];
 
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        void *field = (char *)opts + fields[i].offset;
-
-        if (strlen(fields[i].name) != name_size ||
-            strncmp(fields[i].name, assignment, name_size) != 0)
-            continue;
-        switch (fields[i].kind) {
-        case FIELD_NUMBER:
-            *(int *)field = (int)number(value);
-            break;
-        case FIELD_BOOL:
-            *(bool *)field = number(value) != 0;
-            break;
-        case FIELD_BYTES:
-            *(sennit_bytes *)field =
-                (sennit_bytes){ (const uint8_t *)value, strlen(value) };
-            break;
-        }
-        return;
-    }
     if (!cli_sock_option_set(opts, assignment, why, sizeof why))
         quit(why);
 }
-
-/* ---- Requests --------------------------------------------------------- */
 
 static void
 do_open(peer *self, char **words, size_t count)

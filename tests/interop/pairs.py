@@ -138,7 +138,7 @@ def xsub_xpub(xpub, xsub, body):
 
 
 # (one, the other, what brings them together, what they do for each shape); each row is
-# run with either of them as ours, as far as we have the type
+# run with either of them as ours
 TABLE = (
     ("PAIR", "PAIR", None, pair_pair),
     ("PUSH", "PULL", None, one_way),
@@ -155,7 +155,7 @@ TABLE = (
 )
 TYPES = ("PAIR", "PUB", "SUB", "REQ", "REP", "DEALER", "ROUTER", "PULL", "PUSH", "XPUB",
          "XSUB")
-BUILT = ("PAIR", "PUB", "SUB", "REQ", "REP", "DEALER", "ROUTER", "PULL", "PUSH")
+BUILT = TYPES[:9]  # ours, so far
 DRAFTS = ("SERVER", "CLIENT", "RADIO", "DISH", "GATHER", "SCATTER")
 
 
@@ -167,7 +167,7 @@ def directions():
     for one, other, meet, talk in TABLE:
         if one in BUILT:
             yield one, other, meet, talk
-        if other in BUILT and other != one:
+        if other != one and other in BUILT:
             yield other, one, swapped(meet), swapped(talk)
 
 

@@ -223,7 +223,9 @@ class Ours(Driven):
 
 
 def option_of_ours(name, value):
-    return f"{name}={value.decode() if isinstance(value, bytes) else int(value)}"
+    if isinstance(value, bytes):
+        value = value.decode()
+    return f"{name}={value if isinstance(value, str) else int(value)}"
 
 
 class Theirs(Driven):

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Subscriptions are state: made before and after connecting, counted, taken back,
-and told again to a publisher that restarts; in both wire forms."""
+and told again to a publisher that restarts."""
 
 import itertools
 
-from peer import DEADLINE, Refused
-from raw import Raw, RawListener
+from peer import Refused
 from suite import equal, main, until
-
-COMMAND, LAST, MORE = 4, 0, 1
 
 fences = itertools.count()
 
@@ -224,73 +221,6 @@ def pub_drops_are_counted(bench):
     equal((stats["sent_msgs"], stats["dropped_no_peer_msgs"]), (7, 7), "sent, dropped")
 
 
-# ---- The two wire forms of a subscription -----------------------------------------
-
-
-def pub_hears_3_0(bench):
-    pub = bench.ours("PUB")
-    raw = Raw.connect(pub.bind("tcp://127.0.0.1:*"), 0)
-    properties = raw.handshake(b"SUB")
-    equal(properties[b"Socket-Type"], b"PUB", "Socket-Type")
-    raw.send(LAST, b"\x01news")
-    until("the 3.0 subscription works", lambda: pub_once(pub, raw, b"news.1"))
-    raw.send(LAST, b"\x00news")
-    raw.send(LAST, b"\x01fence")
-    until("the fence", lambda: pub_once(pub, raw, b"fence"))
-    pub.send([b"news.2"])
-    pub.send([b"fence", b"end"])
-    frames = [raw.recv(), raw.recv()]
-    while frames[-1] != (LAST, b"end"):
-        frames.append(raw.recv())
-    assert (LAST, b"news.2") not in frames, "the 3.0 cancellation does not work"
-    raw.close()
-
-
-def pub_once(pub, raw, topic):
-    pub.send([topic])
-    raw.connection.settimeout(0.02)
-    try:
-        return raw.recv() == (LAST, topic)
-    except TimeoutError:
-        return False
-    finally:
-        raw.connection.settimeout(DEADLINE)
-
-
-def pub_hears_3_1(bench):
-    pub = bench.ours("PUB")
-    raw = Raw.connect(pub.bind("tcp://127.0.0.1:*"), 1)
-    raw.handshake(b"SUB")
-    raw.command(b"SUBSCRIBE", b"news")
-    until("the 3.1 subscription works", lambda: pub_once(pub, raw, b"news.1"))
-    raw.close()
-
-
-def sub_tells(minor, subscribed, cancelled):
-    def run(bench):
-        listener, sub = RawListener(), bench.ours("SUB")
-        sub.subscribe(b"early")
-        sub.connect(listener.endpoint)
-        raw = listener.accept(Raw, minor)
-        properties = raw.handshake(b"PUB")
-        equal(properties[b"Socket-Type"], b"SUB", "Socket-Type")
-        equal(raw.recv(), subscribed(b"early"), "subscription made before")
-        sub.subscribe(b"late")
-        equal(raw.recv(), subscribed(b"late"), "subscription made after")
-        sub.unsubscribe(b"early")
-        equal(raw.recv(), cancelled(b"early"), "cancellation")
-        raw.send(MORE, b"late")
-        raw.send(LAST, b"body")
-        equal(sub.recv(), [b"late", b"body"], "message")
-        raw.send(LAST, b"unasked")
-        raw.send(LAST, b"later")
-        equal(sub.recv(), [b"later"], "what a publisher sends unasked is filtered")
-        equal(sub.stats()["dropped_filtered_msgs"], 1, "filtered")
-        raw.close()
-        listener.close()
-    return run
-
-
 if __name__ == "__main__":
     main([
         ("subscriptions made before connecting reach XPUB", sub_before_connect),
@@ -309,12 +239,4 @@ if __name__ == "__main__":
         ("100 libzmq subscribers each hear their own topic", pub_many_subscribers),
         ("500 messages arrive in order", pub_order),
         ("what nobody subscribed to is counted", pub_drops_are_counted),
-        ("a ZMTP 3.0 peer subscribes and cancels by message", pub_hears_3_0),
-        ("a ZMTP 3.1 peer subscribes by command", pub_hears_3_1),
-        ("our SUB tells a ZMTP 3.0 publisher by message",
-         sub_tells(0, lambda topic: (LAST, b"\x01" + topic),
-                   lambda topic: (LAST, b"\x00" + topic))),
-        ("our SUB tells a ZMTP 3.1 publisher by command",
-         sub_tells(1, lambda topic: (COMMAND, b"\x09SUBSCRIBE" + topic),
-                   lambda topic: (COMMAND, b"\x06CANCEL" + topic))),
     ])

@@ -1,13 +1,38 @@
 # SPDX-License-Identifier: MIT
 """Peers made of a bare TCP socket, for what no libzmq peer does: Wire says and hears
-octets, Raw speaks ZMTP 3.x and shows the frames as they are on the wire."""
+octets, Raw speaks any version of ZMTP and shows the frames as they are on the wire."""
 
 import select
 import socket
 
 from peer import DEADLINE
 
-GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"NULL".ljust(20, b"\0") + bytes(32)
+SIGNATURE = b"\xff" + bytes(7) + b"\x01\x7f"
+NULL = b"NULL".ljust(20, b"\0") + bytes(32)
+GREETING = SIGNATURE + b"\x03\x01" + NULL
+
+LAST, MORE, LARGE, COMMAND = 0, 1, 2, 4
+
+# The octet of a socket type in the greeting of 2.0.
+TYPES = (b"PAIR", b"PUB", b"SUB", b"REQ", b"REP", b"DEALER", b"ROUTER", b"PULL", b"PUSH",
+         b"XPUB", b"XSUB")
+
+# What a peer may say it is: (octets after its signature up to its socket type or READY,
+# frames of 1.0). None: it has no signature. Revision 3 minor 0 is 3.0; all others from
+# revision 2 on are 3.1.
+VERSIONS = {
+    "1.0": (None, True),
+    "1.0, long identity": (None, True),
+    "revision 0": (b"\x00", True),
+    "2.0": (b"\x01", False),
+    "3.0": (b"\x03\x00" + NULL, False),
+    "3.1": (b"\x03\x01" + NULL, False),
+    "3.2": (b"\x03\x02" + NULL, False),
+    "revision 2": (b"\x02\x00" + NULL, False),
+    "revision 4": (b"\x04\x00" + NULL, False),
+    "revision 5": (b"\x05\x07" + NULL, False),
+    "revision 255": (b"\xff\xff" + NULL, False),
+}
 
 
 def address(endpoint):
@@ -56,55 +81,119 @@ class Wire:
 
     def is_open(self):
         while select.select([self.connection], [], [], 0)[0]:
-            if not self.connection.recv(65536):
+            more = self.connection.recv(65536)
+            if not more:
                 return False
+            self.heard += more
         return True
 
     def close(self):
         self.connection.close()
 
+    release = close  # as the driven sockets
+
+
+def frame(flags, body, old=False, large=False):
+    """One frame; those of 1.0 count their flags, which come second."""
+    if old:
+        large = large or len(body) > 253
+        size = len(body) + 1
+        return (b"\xff" + size.to_bytes(8, "big") if large else bytes([size])) + \
+            bytes([flags]) + body
+    if large or len(body) > 255:
+        return bytes([flags | LARGE]) + len(body).to_bytes(8, "big") + body
+    return bytes([flags, len(body)]) + body
+
+
+def command(name, data):
+    return frame(COMMAND, bytes([len(name)]) + name + data)
+
+
+def ready(kind, identity=b""):
+    return command(b"READY", b"\x0bSocket-Type" + len(kind).to_bytes(4, "big") + kind +
+                   b"\x08Identity" + len(identity).to_bytes(4, "big") + identity)
+
+
+def handshake(version, kind, identity=b""):
+    """All that a peer of this version says before its first message."""
+    rest, old = VERSIONS[version]
+    if rest is None:
+        return frame(LAST, identity, True, large="long" in version)
+    if len(rest) == 1:
+        return SIGNATURE + rest + bytes([TYPES.index(kind)]) + frame(LAST, identity, old)
+    return SIGNATURE + rest + ready(kind, identity)
+
 
 class Raw(Wire):
-    """A ZMTP 3.x peer. Frames are (flags, body); commands have flag 4."""
+    """A peer of some version. Frames are (flags, body); commands have flag 4."""
 
-    def __init__(self, connection, minor):
+    def __init__(self, connection, version="3.1"):
         super().__init__(connection)
-        self.say(GREETING[:11] + bytes([minor]) + GREETING[12:])
-        greeting = self.take(64)
-        assert greeting[0] == 0xFF and greeting[9] == 0x7F and greeting[10] == 3, greeting
-        assert greeting[12:32] == b"NULL".ljust(20, b"\0"), greeting
-        self.peer_minor = greeting[11]
+        self.version = version
+        self.rest, self.old = VERSIONS[version]
 
-    def send(self, flags, body):
-        if len(body) > 255:
-            head = bytes([flags | 2]) + len(body).to_bytes(8, "big")
-        else:
-            head = bytes([flags, len(body)])
-        self.say(head + body)
+    def handshake(self, kind, identity=b""):
+        """Both ways. Gives what the peer told of itself, as the properties of READY."""
+        self.say(handshake(self.version, kind, identity))
+        return self.hears_handshake()
 
-    def recv(self):
-        """Takes a whole frame, or nothing when it does not come in time."""
-        self.hears(2)
-        flags, head = self.heard[0], 9 if self.heard[0] & 2 else 2
-        self.hears(head)
-        size = int.from_bytes(self.heard[1:head], "big")
-        self.hears(head + size)
-        return flags & ~2, self.take(head + size)[head:]
-
-    def command(self, name, data):
-        self.send(4, bytes([len(name)]) + name + data)
-
-    def handshake(self, kind):
-        """Exchanges READY. Gives the peer's properties."""
-        self.command(b"READY", b"\x0bSocket-Type" + len(kind).to_bytes(4, "big") + kind)
+    def hears_handshake(self):
+        signature = self.take(10)
+        assert signature[0] == 0xFF and signature[9] == 0x7F, signature
+        size = int.from_bytes(signature[1:9], "big") - 1
+        if self.rest is None:  # to whom all of that was the head of an identity
+            return {b"Identity": self.take(size)}
+        major = self.take(1)
+        assert major == b"\x03", major
+        if len(self.rest) == 1:
+            kind = TYPES[self.take(1)[0]]
+            flags, identity = self.recv()
+            assert flags == LAST, flags
+            return {b"Socket-Type": kind, b"Identity": identity}
+        rest = self.take(53)
+        assert rest == b"\x01" + NULL, rest
         flags, body = self.recv()
-        assert flags == 4 and body.startswith(b"\x05READY"), (flags, body)
+        assert flags == COMMAND and body.startswith(b"\x05READY"), (flags, body)
         properties, rest = {}, body[6:]
         while rest:
             name, rest = rest[1:1 + rest[0]], rest[1 + rest[0]:]
             size, rest = int.from_bytes(rest[:4], "big"), rest[4:]
             properties[name], rest = rest[:size], rest[size:]
         return properties
+
+    def send(self, flags, body):
+        self.say(frame(flags, body, self.old))
+
+    def send_message(self, parts):
+        self.say(b"".join(frame(MORE, part, self.old) for part in parts[:-1]) +
+                 frame(LAST, parts[-1], self.old))
+
+    def command(self, name, data):
+        self.say(command(name, data))
+
+    def recv(self):
+        """Takes a whole frame, or nothing when it does not come in time."""
+        self.hears(2)
+        if self.old:
+            head = 10 if self.heard[0] == 0xFF else 2
+            self.hears(head)
+            size = int.from_bytes(self.heard[1:9], "big") if head == 10 else self.heard[0]
+            flags, size = self.heard[head - 1], size - 1
+        else:
+            flags, head = self.heard[0], 9 if self.heard[0] & LARGE else 2
+            self.hears(head)
+            size = int.from_bytes(self.heard[1:head], "big")
+        self.hears(head + size)
+        return flags & ~LARGE, self.take(head + size)[head:]
+
+    def recv_message(self):
+        parts = []
+        while True:
+            flags, body = self.recv()
+            assert flags in (LAST, MORE), (flags, body)
+            parts.append(body)
+            if flags == LAST:
+                return parts
 
 
 class RawListener:
@@ -120,3 +209,5 @@ class RawListener:
 
     def close(self):
         self.socket.close()
+
+    release = close

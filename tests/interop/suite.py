@@ -86,7 +86,8 @@ class Bench:
 
     def clean(self, spoiled):
         for socket in self.opened:
-            if not spoiled and socket.process in (self.process, self.theirs_in):
+            process = getattr(socket, "process", None)  # raw ones have none
+            if not process or not spoiled and process in (self.process, self.theirs_in):
                 socket.release()
         self.opened.clear()
         for process in self.processes:
