@@ -121,7 +121,7 @@ epoll_close(sni_io *io, sni_file *file)
     if (file->listening != NULL)
         sni_stream_unlisten(file->listening, shared);
     else
-        close(file->fd);
+        sni_stream_close(file->fd, shared);
     sni_release(io->alloc, file->listening);
     sni_release(io->alloc, file);
 }

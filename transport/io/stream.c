@@ -398,7 +398,15 @@ sni_stream_unlisten(sni_listening *listening, bool shared)
         sni_ipc_path_remove(listening->address.path, listening->dev, listening->ino);
     if (listening->owns_path && !shared && listening->address.wildcard)
         sni_ipc_path_unmake(listening->address.path);
-    close(listening->fd);
+    sni_stream_close(listening->fd, shared);
+}
+
+void
+sni_stream_close(int fd, bool shared)
+{
+    if (!shared)
+        (void)shutdown(fd, SHUT_RDWR);
+    close(fd);
 }
 
 /* What accept(2) may report of a connection that is gone already, and what must

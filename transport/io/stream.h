@@ -32,6 +32,11 @@ sennit_err sni_stream_adopt(sni_listening *out, int fd, const char **why);
 /* Closes it. `shared`: another process goes on listening, nothing is removed. */
 void sni_stream_unlisten(sni_listening *listening, bool shared);
 
+/* Ends a connection or a listening for everybody, also for a child that was forked and
+ * holds a copy of the descriptor; only the copy when this process is that child
+ * (`shared`). */
+void sni_stream_close(int fd, bool shared);
+
 /* A socket to connect with. Errors: as dial of sni_io_ops. */
 sennit_err sni_stream_dial(int *out, const sni_address *address,
                            const sni_address *source, const sennit_sock_opts *opts,
