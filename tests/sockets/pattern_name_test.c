@@ -103,6 +103,26 @@ without_memory_for_the_newcomer_the_old_one_keeps_its_name(void **state)
     assert_true(k > 1);
 }
 
+/* ---- full and gone ----------------------------------------------------- */
+
+/* D05: who waits for room hears it when there will be none. */
+static void
+a_full_peer_that_goes_is_full_first_and_then_gone(void **state)
+{
+    (void)state;
+    fake_open(&f, SENNIT_ROUTER, true);
+    f.peers[0].hwm = 1;
+    fake_join(&f, 0, "x");
+    fake_send(&f, "x|1");
+    assert_int_equal(fake_send_frame(&f, "x", true), SENNIT_EAGAIN);
+    /* It takes no more, but has not been taken apart yet. */
+    sni_pattern_retire(&f.peers[0].peer);
+    assert_int_equal(fake_send_frame(&f, "x", true), SENNIT_EHOSTUNREACH);
+    fake_leave(&f, 0);
+    assert_int_equal(fake_send_frame(&f, "x", true), SENNIT_EHOSTUNREACH);
+    fake_close(&f);
+}
+
 /* ---- assigned names ---------------------------------------------------- */
 
 static void
@@ -474,6 +494,7 @@ main(void)
             with_handover_the_newcomer_gets_the_name_and_the_old_connection_ends),
         cmocka_unit_test(a_name_is_taken_in_the_middle_of_a_message_too),
         cmocka_unit_test(without_memory_for_the_newcomer_the_old_one_keeps_its_name),
+        cmocka_unit_test(a_full_peer_that_goes_is_full_first_and_then_gone),
         cmocka_unit_test(an_assigned_name_counts_whatever_the_peer_says_itself),
         cmocka_unit_test(
             an_assigned_name_can_be_addressed_before_and_between_connections),

@@ -406,6 +406,8 @@ relaxed_forgets_its_numbers_with_the_connection(void **state)
     fake_send(&f, "2");
     fake_lose(&f, 0); /* both wait in the queue, and go out on the next one */
     fake_return(&f, 0, "");
+    fake_offer(&f, 0, joined(number_of(2), "||two", ""));
+    assert_string_equal(fake_recv(&f), "two");
     fake_send(&f, "3");
     fake_drain(&f, 0, 3);
     fake_lose(&f, 0);
@@ -441,6 +443,21 @@ relaxed_drops_an_answer_that_is_there_or_half_read(void **state)
         assert_string_equal(fake_recv(&f), "two");
         fake_close(&f);
     }
+}
+
+/* Nothing of it is anywhere yet, so it may go to another. */
+static void
+a_request_that_found_no_memory_is_not_bound_to_its_peer(void **state)
+{
+    (void)state;
+    open_req(true, false, 2);
+    f.pushes_failing = 1;
+    assert_int_equal(fake_send_frame(&f, "1", false), SENNIT_ENOMEM);
+    fake_leave(&f, 0);
+    fake_send(&f, "1");
+    assert_int_equal(strlen(fake_out(&f, 1)), strlen("nnnn||1;"));
+    assert_int_equal(f.stats.dropped_disconnect_msgs, 0);
+    fake_close(&f);
 }
 
 static void
@@ -807,6 +824,7 @@ main(void)
         cmocka_unit_test(relaxed_alone_does_not_take_an_old_answer_either),
         cmocka_unit_test(relaxed_forgets_its_numbers_with_the_connection),
         cmocka_unit_test(relaxed_drops_an_answer_that_is_there_or_half_read),
+        cmocka_unit_test(a_request_that_found_no_memory_is_not_bound_to_its_peer),
         cmocka_unit_test(a_strict_req_is_told_that_it_is_not_its_turn),
         cmocka_unit_test(rep_answers_a_correlated_request_with_its_number),
         cmocka_unit_test(a_pull_that_failed_within_an_envelope_goes_on_there),

@@ -21,6 +21,14 @@ give(bool on, const char *topic)
     return sni_pattern_subscribe(&f.pattern, on, sni_bytes(topic, strlen(topic)));
 }
 
+/* As the policy does when it makes room. */
+static void
+forget_notice(sni_subscriber *from, void *arg)
+{
+    (void)arg;
+    from->notices--;
+}
+
 /* ---- what is told ------------------------------------------------------ */
 
 static void
@@ -248,6 +256,99 @@ there_is_something_to_receive_when_a_notice_waits(void **state)
     assert_int_equal(f.noticed, 1);
     assert_string_equal(fake_recv_all(&f), "+a;");
     assert_int_equal(sni_pattern_ready(&f.pattern), SENNIT_WRITABLE);
+    fake_close(&f);
+}
+
+/* ---- memory ------------------------------------------------------------ */
+
+/* D30, for a publisher that is told. */
+static void
+nothing_is_kept_of_subscribers_that_came_and_went(void **state)
+{
+    size_t before = 0;
+
+    (void)state;
+    for (int manual = 0; manual < 2; manual++) {
+        open_with(2);
+        f.opts.xpub_manual = (sennit_xpub_manual)manual;
+        for (int round = 0; round < 100; round++) {
+            fake_hear(&f, 0, true, "a");
+            fake_hear(&f, 0, true, "ab");
+            fake_say(&f, 0, "x|y");
+            fake_lose(&f, 0);
+            fake_return(&f, 0, "");
+            assert_string_equal(fake_recv_all(&f), "+a;+ab;x|y;-ab;-a;");
+            assert_int_equal(f.peers[0].peer.notices, 0);
+            if (round == 1)
+                before = f.alloc.live_blocks;
+        }
+        assert_int_equal(f.alloc.live_blocks, before);
+        fake_close(&f);
+    }
+}
+
+/* ... and does not listen. */
+static void
+an_xpub_that_is_not_read_remembers_what_is_and_not_all_that_was(void **state)
+{
+    static const sennit_xpub_verbose modes[] = { SENNIT_XPUB_FIRST,
+                                                 SENNIT_XPUB_VERBOSER };
+    char topic[16];
+
+    (void)state;
+    for (int mode = 0; mode < 2; mode++) {
+        open_with(2);
+        f.opts.xpub_verbose = modes[mode];
+        fake_say(&f, 1, "not to be lost");
+        fake_hear(&f, 1, true, "stays");
+        for (int round = 0; round < 20000; round++) {
+            snprintf(topic, sizeof topic, "%d", round % 7);
+            fake_hear(&f, 0, true, topic);
+            fake_lose(&f, 0);
+            fake_return(&f, 0, "");
+        }
+        fake_hear(&f, 0, true, "new");
+        assert_true(f.pattern.notices.capacity <= 2048);
+        assert_true(f.alloc.peak_bytes < 512 * 1024);
+        sni_notices_cancel(&f.pattern.notices, forget_notice, NULL);
+        assert_string_equal(fake_recv_all(&f), "not to be lost;+stays;+new;");
+        fake_close(&f);
+    }
+}
+
+/* Where an end is not told for each beginning, nothing may be left out. */
+static void
+nothing_comes_to_nothing_in_verbose_mode(void **state)
+{
+    (void)state;
+    open_with(2);
+    f.opts.xpub_verbose = SENNIT_XPUB_VERBOSE;
+    fake_hear(&f, 0, true, "a");
+    fake_hear(&f, 1, true, "a");
+    fake_lose(&f, 0);
+    fake_lose(&f, 1);
+    sni_notices_cancel(&f.pattern.notices, forget_notice, NULL);
+    assert_string_equal(fake_recv_all(&f), "+a;+a;-a;");
+    fake_close(&f);
+}
+
+static void
+what_cancels_out_is_a_beginning_and_its_end_of_one_topic(void **state)
+{
+    (void)state;
+    open_with(2);
+    fake_hear(&f, 0, true, "a");
+    fake_hear(&f, 0, true, "ab");
+    assert_string_equal(fake_recv(&f), "+a");
+    fake_hear(&f, 0, false, "a");
+    fake_hear(&f, 1, true, "a");
+    fake_hear(&f, 1, true, "b");
+    fake_hear(&f, 1, false, "a");
+    fake_hear(&f, 1, true, "a");
+    fake_say(&f, 1, "x|y");
+    fake_hear(&f, 1, false, "b");
+    sni_notices_cancel(&f.pattern.notices, forget_notice, NULL);
+    assert_string_equal(fake_recv_all(&f), "+ab;-a;+a;x|y;");
     fake_close(&f);
 }
 
@@ -592,6 +693,10 @@ main(void)
         cmocka_unit_test(the_monitor_hears_of_each_topic_of_each_peer),
         cmocka_unit_test(a_new_subscriber_is_welcomed_each_time_it_comes),
         cmocka_unit_test(there_is_something_to_receive_when_a_notice_waits),
+        cmocka_unit_test(nothing_is_kept_of_subscribers_that_came_and_went),
+        cmocka_unit_test(an_xpub_that_is_not_read_remembers_what_is_and_not_all_that_was),
+        cmocka_unit_test(nothing_comes_to_nothing_in_verbose_mode),
+        cmocka_unit_test(what_cancels_out_is_a_beginning_and_its_end_of_one_topic),
         cmocka_unit_test(what_is_no_subscription_is_received_as_it_is),
         cmocka_unit_test(frames_of_two_peers_do_not_mix),
         cmocka_unit_test(a_peer_with_as_many_unread_messages_as_it_may_have_is_paused),

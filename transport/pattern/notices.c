@@ -56,6 +56,70 @@ sni_notices_push(sni_notices *notices, sni_notice *notice)
     sennit_msg_init(sni_msg_public(&notice->msg));
 }
 
+static sennit_bytes
+topic_of(sni_notice *notice)
+{
+    sennit_bytes body = sennit_msg_bytes(sni_msg_public(&notice->msg));
+
+    return sni_bytes(body.data + 1, body.size - 1);
+}
+
+static bool
+cancel_out(const sni_notice *begin, const sni_notice *end)
+{
+    return begin != NULL && begin->kind == SNI_NOTICE_SUBSCRIBED &&
+           end->kind == SNI_NOTICE_UNSUBSCRIBED && begin->paired && end->paired &&
+           begin->times == 1 && end->times == 1;
+}
+
+/* Leaves 0 times of those that come to nothing. */
+static void
+mark_cancelled(sni_notices *notices)
+{
+    sni_trie newest; /* topic -> the last notice of it that stays */
+    uint32_t count;
+    sennit_err err = SENNIT_OK;
+
+    sni_trie_init(&newest, notices->alloc);
+    for (size_t i = 0; i < notices->count && err == SENNIT_OK; i++) {
+        sni_notice *notice = slot(notices, i);
+        sni_notice *before;
+
+        if (notice->kind == SNI_NOTICE_MESSAGE)
+            continue;
+        before = sni_trie_find(&newest, topic_of(notice));
+        if (before != NULL)
+            (void)sni_trie_remove(&newest, topic_of(notice), before, NULL, true, &count);
+        if (cancel_out(before, notice)) {
+            before->times = 0;
+            notice->times = 0;
+        } else {
+            err = sni_trie_add(&newest, topic_of(notice), notice, NULL, &count);
+        }
+    }
+    sni_trie_fini(&newest);
+}
+
+void
+sni_notices_cancel(sni_notices *notices, void (*dropped)(sni_subscriber *, void *arg),
+                   void *arg)
+{
+    size_t kept = 0;
+
+    mark_cancelled(notices);
+    for (size_t i = 0; i < notices->count; i++) {
+        sni_notice *notice = slot(notices, i);
+
+        if (notice->times > 0) {
+            *slot(notices, kept++) = *notice;
+            continue;
+        }
+        sennit_msg_fini(sni_msg_public(&notice->msg));
+        dropped(notice->from, arg);
+    }
+    notices->count = kept;
+}
+
 bool
 sni_notices_pop(sni_notices *notices, sni_notice *out)
 {

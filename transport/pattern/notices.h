@@ -34,6 +34,7 @@ typedef struct sni_notice {
     sni_msg msg;
     sni_subscriber *from;
     sni_notice_kind kind;
+    bool paired;    /* every one of these that begins is followed by one that ends */
     uint32_t times; /* it is received so often */
 } sni_notice;
 
@@ -54,6 +55,12 @@ sennit_err sni_notices_reserve(sni_notices *notices, size_t count);
 
 /* Appends one, for which there is room. Takes: its message. */
 void sni_notices_push(sni_notices *notices, sni_notice *notice);
+
+/* Takes out what comes to nothing: of each topic a subscription that began and then
+ * ended, both unread and `paired`. Tells `dropped` of each. Without memory it takes out
+ * less. */
+void sni_notices_cancel(sni_notices *notices,
+                        void (*dropped)(sni_subscriber *, void *arg), void *arg);
 
 /* Takes the oldest, or one of the times it is to be received: `out->times` is what was
  * left with this one. False: there is none. */

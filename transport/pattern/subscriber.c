@@ -12,6 +12,10 @@
 #include "base/limits.h"
 #include "pattern/pattern.h"
 
+/* So many unread notices are looked through for what comes to nothing, before there is
+ * room for more. */
+#define CANCEL_FROM 1024u
+
 static void
 count_topics(sni_pattern *pattern)
 {
@@ -96,6 +100,32 @@ count_notices(sni_subscriber *subscriber)
 
 /* ---- subscriptions ------------------------------------------------------- */
 
+static void
+one_less(sni_subscriber *from, void *arg)
+{
+    from->notices--;
+    count_notices(from);
+    drop_if_done(arg, from);
+}
+
+/* Room for one more notice. An application that does not read is told of what is, not
+ * of all that was: else every subscriber that came and went would stay in memory.
+ * Errors: ENOMEM. */
+static sennit_err
+make_room(sni_pattern *pattern)
+{
+    sni_notices *notices = &pattern->notices;
+    size_t needed = 1;
+
+    if (notices->count == notices->capacity && notices->count >= CANCEL_FROM) {
+        sni_notices_cancel(notices, one_less, pattern);
+        /* So that the next time is not soon. */
+        if (notices->count > notices->capacity / 2)
+            needed = notices->capacity - notices->count + 1;
+    }
+    return sni_notices_reserve(notices, needed);
+}
+
 /* Makes what is received of a subscription, and room for it. PUB receives nothing.
  * Errors: ENOMEM. */
 static sennit_err
@@ -107,7 +137,7 @@ prepare(sni_pattern *pattern, bool on, sennit_bytes topic, sni_msg *msg)
     sennit_msg_init(sni_msg_public(msg));
     if (pattern->type != SENNIT_XPUB)
         return SENNIT_OK;
-    err = sni_notices_reserve(&pattern->notices, 1);
+    err = make_room(pattern);
     if (err == SENNIT_OK)
         err = sni_pattern_message(pattern, msg, topic.size + 1);
     if (err)
@@ -126,6 +156,7 @@ notify(sni_pattern *pattern, sni_subscriber *from, bool on, uint32_t times, sni_
         .msg = *msg,
         .from = from,
         .kind = on ? SNI_NOTICE_SUBSCRIBED : SNI_NOTICE_UNSUBSCRIBED,
+        .paired = !manual(pattern) && pattern->opts->xpub_verbose != SENNIT_XPUB_VERBOSE,
         .times = times,
     };
 
