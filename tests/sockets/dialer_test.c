@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sim_world.h"
+#include "tests/transport/sim_world.h"
 
 /* ---- D15: two hundred clients ------------------------------------------ */
 

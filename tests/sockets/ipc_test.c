@@ -316,7 +316,7 @@ an_abstract_name_has_no_file(void **state)
 static void
 two_who_find_one_stale_file_do_not_rob_each_other(void **state)
 {
-    enum { ROUNDS = 50, RACERS = 4 };
+    enum { ROUNDS = 20, RACERS = 4 };
     atomic_int *gate = mmap(NULL, sizeof *gate, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
