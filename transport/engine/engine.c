@@ -389,6 +389,7 @@ splice(sennit_bytes *parts, size_t count, size_t lead, sennit_bytes control)
 
     while (lead > 0 && parts[at].size <= lead)
         lead -= parts[at++].size;
+    SNI_ASSERT(at < count || lead == 0);
     split = lead > 0 ? 2 : 1;
     memmove(parts + at + split, parts + at, (count - at) * sizeof *parts);
     if (lead > 0) {
