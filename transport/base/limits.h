@@ -98,4 +98,8 @@
  * nobody asked for does not hold up timers, deadlines and other sockets. */
 #define SNI_FETCH_FRAMES_MAX 256u
 
+/* Messages read from another loop before that loop is told, so that it may send more.
+ * With small marks sooner. */
+#define SNI_INPROC_ACK_MSGS 64u
+
 #endif /* SENNIT_BASE_LIMITS_H */

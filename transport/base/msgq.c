@@ -65,6 +65,28 @@ sni_msgq_push(sni_msgq *queue, sni_msg *msg, bool more)
 }
 
 sennit_err
+sni_msgq_insert(sni_msgq *queue, size_t at, sni_msg *msg)
+{
+    sni_msg *to;
+
+    SNI_ASSERT(at <= queue->readable);
+    if (queue->count == queue->capacity && !grow(queue))
+        return SENNIT_ENOMEM;
+    queue->first = (queue->first - 1) & (queue->capacity - 1);
+    for (size_t i = 0; i < at; i++)
+        *slot(queue, i) = *slot(queue, i + 1);
+    to = slot(queue, at);
+    *to = *msg;
+    to->more = false;
+    queue->count++;
+    queue->readable++;
+    queue->msgs++;
+    queue->bytes += sni_msg_size_of(to);
+    sennit_msg_init(sni_msg_public(msg));
+    return SENNIT_OK;
+}
+
+sennit_err
 sni_msgq_reserve(sni_msgq *queue)
 {
     return queue->count < queue->capacity || grow(queue) ? SENNIT_OK : SENNIT_ENOMEM;

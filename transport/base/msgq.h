@@ -25,6 +25,10 @@ void sni_msgq_fini(sni_msgq *queue);
 /* Appends a frame. Takes: `msg` on success. Errors: ENOMEM. */
 sennit_err sni_msgq_push(sni_msgq *queue, sni_msg *msg, bool more);
 
+/* Puts a message of one frame before the one whose first frame is at position `at` of
+ * the queue, or at its end. Takes: `msg` on success. Errors: ENOMEM. */
+sennit_err sni_msgq_insert(sni_msgq *queue, size_t at, sni_msg *msg);
+
 /* Room for one more frame: the next push cannot fail. Errors: ENOMEM. */
 sennit_err sni_msgq_reserve(sni_msgq *queue);
 

@@ -13,6 +13,8 @@ sni_context_init(sennit_context *context, const sennit_context_opts *opts,
     atomic_init(&context->sockets, 0);
     atomic_init(&context->shut, false);
     sni_link_init(&context->loops);
+    sni_link_init(&context->names);
+    sni_link_init(&context->waiting);
     return pthread_mutex_init(&context->lock, NULL) == 0 ? SENNIT_OK : SENNIT_ENOMEM;
 }
 

@@ -17,6 +17,8 @@ struct sennit_context {
     atomic_bool shut;
     pthread_mutex_t lock; /* of the lists */
     sni_link loops;
+    sni_link names;   /* inproc: bound; see core/inproc.c */
+    sni_link waiting; /* connects without a bind */
 };
 
 /* In the caller's storage. Errors: ENOMEM. */

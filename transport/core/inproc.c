@@ -1,29 +1,41 @@
 /* SPDX-License-Identifier: MIT */
+/* The context's lock guards its two lists, of names and of connects that wait, and
+ * nothing else: what is in them belongs to the loop that put it there, and is not taken
+ * out by another. A bind tells the loops of those who wait; each looks for itself, in
+ * its own thread, and finds what there is then. */
 #include "core/inproc.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
+#include "core/couple.h"
 #include "core/sock.h"
 #include "wire/socktype.h"
 
 typedef struct inproc_name {
     sni_link link;
-    sennit_sock *sock;
+    sennit_sock *sock; /* for other loops: its type, its loop and that loop's inbox */
     char name[];
 } inproc_name;
 
-/* A connect: `near` is the connecter's pipe, `far` the end for whoever binds. */
-typedef struct inproc_connect {
-    sni_link link;
-    sni_pipe *near;
-    sni_pipe *far;
-    char name[];
-} inproc_connect;
+static void
+lock(sennit_loop *loop)
+{
+    pthread_mutex_lock(&loop->context->lock);
+}
 
+static void
+unlock(sennit_loop *loop)
+{
+    pthread_mutex_unlock(&loop->context->lock);
+}
+
+/* Under the lock. */
 static inproc_name *
 find_name(sennit_loop *loop, const char *name)
 {
-    for (sni_link *link = loop->inproc_names.next; link != &loop->inproc_names;
-         link = link->next) {
+    const sni_link *names = &loop->context->names;
+
+    for (sni_link *link = names->next; link != names; link = link->next) {
         inproc_name *entry = SNI_OWNER_OF(link, inproc_name, link);
 
         if (strcmp(entry->name, name) == 0)
@@ -32,9 +44,9 @@ find_name(sennit_loop *loop, const char *name)
     return NULL;
 }
 
-/* Tells the monitor of the pipe's socket. */
-static void
-tell(sni_pipe *pipe, sennit_event_kind kind, sennit_err err, const char *reason)
+void
+sni_inproc_tell(sni_pipe *pipe, sennit_event_kind kind, sennit_err err,
+                const char *reason)
 {
     char endpoint[SNI_INPROC_NAME_MAX + 10] = "inproc://";
 
@@ -43,102 +55,15 @@ tell(sni_pipe *pipe, sennit_event_kind kind, sennit_err err, const char *reason)
                    sennit_msg_bytes(&pipe->peer.identity));
 }
 
-/* `pipe` hears that its mate is there. */
-static sennit_err
-meet(sni_pipe *pipe)
+static bool
+goes_with(sennit_sock_type type, sennit_sock_type other)
 {
-    const sennit_sock_opts *theirs = &pipe->inproc->mate->sock->opts;
+    const char *name = sennit_sock_type_name(other);
 
-    return sni_pattern_connected(&pipe->sock->pattern, &pipe->peer,
-                                 sni_bytes(theirs->identity, theirs->identity_size));
+    return sni_socktype_accepts(type, sni_bytes(name, strlen(name)));
 }
 
-/* Gives the far end to the binder and introduces both. */
-static sennit_err
-join(sennit_sock *binder, sni_pipe *near, sni_pipe *far)
-{
-    const char *type = sennit_sock_type_name(near->sock->type);
-    sennit_err err;
-
-    if (!sni_socktype_accepts(binder->type, sni_bytes(type, strlen(type))))
-        return SENNIT_EPROTO;
-    far->sock = binder;
-    far->peer.number = ++binder->next_number;
-    sni_list_push(&binder->pipes, &far->link);
-    err = sni_pipe_attach(far);
-    if (err == SENNIT_OK)
-        err = meet(far);
-    if (err == SENNIT_OK)
-        err = meet(near);
-    if (err) {
-        /* Not even for a moment: nobody was told of this connection. */
-        if (far->peer.connected)
-            sni_pattern_disconnected(&binder->pattern, &far->peer, true);
-        return err;
-    }
-    near->sock->stats.delivered_msgs += far->inq.msgs;
-    sni_pipe_update_unread(far);
-    sni_pipe_update_writable(near);
-    binder->stats.connections++;
-    near->sock->stats.connections++;
-    tell(far, SENNIT_EVENT_READY, SENNIT_OK, "");
-    tell(near, SENNIT_EVENT_READY, SENNIT_OK, "");
-    return SENNIT_OK;
-}
-
-sennit_err
-sni_inproc_bind(sennit_sock *sock, const char *name)
-{
-    sennit_loop *loop = sock->loop;
-    size_t size = strlen(name) + 1;
-    inproc_name *entry;
-    sni_link *next;
-
-    if (find_name(loop, name) != NULL)
-        return SENNIT_EADDRINUSE;
-    entry = sni_acquire(&loop->allocator, sizeof *entry + size);
-    if (entry == NULL)
-        return SENNIT_ENOMEM;
-    entry->sock = sock;
-    memcpy(entry->name, name, size);
-    sni_link_init(&entry->link);
-    sni_list_push(&loop->inproc_names, &entry->link);
-    for (sni_link *link = loop->inproc_waiting.next; link != &loop->inproc_waiting;
-         link = next) {
-        inproc_connect *waiting = SNI_OWNER_OF(link, inproc_connect, link);
-        sennit_err err;
-
-        next = link->next;
-        if (strcmp(waiting->name, name) != 0)
-            continue;
-        sni_link_remove(link);
-        err = join(sock, waiting->near, waiting->far);
-        if (err) {
-            tell(waiting->near, SENNIT_EVENT_HANDSHAKE_FAILED, err,
-                 "the bound socket refused the peer");
-            sni_pipe_free(waiting->far);
-        }
-        sni_release(&loop->allocator, waiting);
-    }
-    return SENNIT_OK;
-}
-
-static sennit_err
-wait_for_bind(sennit_sock *sock, sni_pipe *near, sni_pipe *far, const char *name)
-{
-    size_t size = strlen(name) + 1;
-    inproc_connect *waiting = sni_acquire(&sock->loop->allocator, sizeof *waiting + size);
-
-    if (waiting == NULL)
-        return SENNIT_ENOMEM;
-    waiting->near = near;
-    waiting->far = far;
-    memcpy(waiting->name, name, size);
-    sni_link_init(&waiting->link);
-    sni_list_push(&sock->loop->inproc_waiting, &waiting->link);
-    return SENNIT_OK;
-}
-
+/* A pipe that says nothing to anybody when it is freed. */
 static sennit_err
 new_end(sni_pipe **out, sennit_loop *loop, sennit_sock *sock, const char *name)
 {
@@ -153,41 +78,513 @@ new_end(sni_pipe **out, sennit_loop *loop, sennit_sock *sock, const char *name)
         sni_release(&loop->allocator, end);
         return err;
     }
-    end->connecter = sock != NULL;
+    end->pipe = *out;
+    end->err = SENNIT_ECONNRESET;
+    end->reason = "closed by peer";
+    sni_link_init(&end->waiting);
+    sni_link_init(&end->ending);
     memcpy(end->name, name, size);
     (*out)->inproc = end;
+    if (sock != NULL)
+        (*out)->peer.number = ++sock->next_number;
     return SENNIT_OK;
+}
+
+/* ---- within a loop ----------------------------------------------------- */
+
+/* `pipe` hears that its mate is there. */
+static sennit_err
+meet(sni_pipe *pipe)
+{
+    const sennit_sock_opts *theirs = &pipe->inproc->mate->sock->opts;
+
+    return sni_pattern_connected(&pipe->sock->pattern, &pipe->peer,
+                                 sni_bytes(theirs->identity, theirs->identity_size));
+}
+
+static void
+say_ready(sni_pipe *pipe)
+{
+    pipe->inproc->met = true;
+    pipe->sock->stats.connections++;
+    sni_inproc_tell(pipe, SENNIT_EVENT_READY, SENNIT_OK, "");
+}
+
+/* The far end becomes the binder's. */
+static void
+settle_in(sennit_sock *binder, sni_pipe *far)
+{
+    far->sock = binder;
+    far->peer.number = ++binder->next_number;
+    far->peer.accepted = true;
+    sni_list_push(&binder->pipes, &far->link);
+}
+
+/* What was sent before there was anybody, without our greetings. */
+static uint64_t
+waited(const sni_pipe *near)
+{
+    return near->inproc->mate->inq.msgs - near->inproc->greeted;
+}
+
+void
+sni_inproc_count_delivered(sni_pipe *pipe, uint64_t msgs)
+{
+    pipe->counts.delivered_msgs += msgs;
+    pipe->sock->stats.delivered_msgs += msgs;
+}
+
+void
+sni_inproc_count_received(sni_pipe *pipe, const sni_msg *msg)
+{
+    pipe->counts.received_bytes += sni_msg_size_of(msg);
+    pipe->counts.received_msgs += !msg->more;
+}
+
+/* Gives the far end to the binder and introduces both. */
+static sennit_err
+join(sennit_sock *binder, sni_pipe *near)
+{
+    sni_pipe *far = near->inproc->mate;
+    sennit_err err;
+
+    if (!goes_with(binder->type, near->sock->type))
+        return SENNIT_EPROTO;
+    settle_in(binder, far);
+    err = sni_pipe_attach(far);
+    if (err == SENNIT_OK)
+        err = meet(far);
+    if (err == SENNIT_OK)
+        err = meet(near);
+    if (err) {
+        /* Not even for a moment: nobody was told of this connection. */
+        if (far->peer.connected)
+            sni_pattern_disconnected(&binder->pattern, &far->peer, true);
+        return err;
+    }
+    if (near->inproc->couple != NULL)
+        sni_couple_leave(near);
+    sni_inproc_count_delivered(near, waited(near));
+    say_ready(far);
+    say_ready(near);
+    sni_inproc_arrived(far);
+    sni_inproc_arrived(near);
+    sni_pipe_update_writable(near);
+    sni_pipe_update_writable(far);
+    return SENNIT_OK;
+}
+
+/* The other end takes no more and reads what it has. */
+static void
+part_mate(sni_pipe *pipe)
+{
+    sni_pipe *mate = pipe->inproc->mate;
+
+    pipe->inproc->mate = NULL;
+    mate->inproc->mate = NULL;
+    sni_msgq_rollback(&pipe->inq);
+    sni_msgq_rollback(&mate->inq);
+    if (mate->sock != NULL)
+        sni_pipe_retire(mate);
+}
+
+/* A connect that waits: what it has sent is lost, and its place with it. */
+static void
+give_up_place(sni_pipe *near)
+{
+    sni_pipe *far = near->inproc->mate;
+
+    lock(near->loop);
+    sni_link_remove(&near->inproc->waiting);
+    unlock(near->loop);
+    if (far == NULL)
+        return;
+    sni_pipe_count_disconnect(near, waited(near));
+    near->inproc->mate = NULL;
+    far->inproc->mate = NULL;
+    sni_pipe_free(far);
+}
+
+/* Ends it from this side. */
+static void
+part(sni_pipe *pipe, sennit_err err, const char *reason)
+{
+    sni_inproc *end = pipe->inproc;
+
+    if (end->connecter && !end->met)
+        give_up_place(pipe);
+    if (end->couple != NULL)
+        sni_couple_part(pipe, err, reason);
+    else if (end->mate != NULL)
+        part_mate(pipe);
+}
+
+/* ---- asking and accepting ---------------------------------------------- */
+
+/* Nobody was told of the connection yet. */
+static void
+fail(sni_pipe *near, sennit_err err, const char *reason)
+{
+    near->sock->stats.handshakes_failed++;
+    sni_inproc_tell(near, SENNIT_EVENT_HANDSHAKE_FAILED, err, reason);
+    part(near, err, reason);
+    sni_pipe_retire(near);
+}
+
+/* Whether the message being sent is still without its end. */
+static bool
+in_the_middle(const sni_pipe *near)
+{
+    const sni_pipe *far = near->inproc->mate;
+
+    return far != NULL && far->inq.count > far->inq.readable;
+}
+
+/* What it has waited with goes over to the couple. */
+static void
+ask(sni_pipe *near, sni_inbox *inbox)
+{
+    sni_pipe *far = near->inproc->mate;
+
+    sni_couple_ask(near->inproc->couple, inbox, far != NULL ? &far->inq : NULL);
+    near->inproc->mate = NULL;
+    if (far == NULL)
+        return;
+    far->inproc->mate = NULL;
+    sni_pipe_free(far);
+}
+
+/* Goes to whoever has bound the name, else waits for somebody to. A couple that has been
+ * asked for already stays one, even if now the binder is in this loop.
+ * Errors: as sni_inproc_connect. */
+static sennit_err
+seek(sni_pipe *near)
+{
+    sni_inproc *end = near->inproc;
+    sennit_loop *loop = near->loop;
+    sennit_err err = SENNIT_OK;
+    sennit_sock *binder = NULL;
+    inproc_name *entry;
+    bool direct;
+
+    lock(loop);
+    entry = find_name(loop, end->name);
+    direct = entry != NULL && entry->sock->loop == loop && end->mate != NULL;
+    /* Half a message cannot be handed over. */
+    end->due = entry != NULL && !direct && in_the_middle(near);
+    if (entry == NULL || end->due) {
+        if (!sni_link_linked(&end->waiting))
+            sni_list_push(&loop->context->waiting, &end->waiting);
+    } else {
+        sni_link_remove(&end->waiting);
+        if (!goes_with(entry->sock->type, near->sock->type))
+            err = SENNIT_EPROTO;
+        else if (direct)
+            binder = entry->sock;
+        else
+            ask(near, entry->sock->loop->inbox);
+    }
+    unlock(loop);
+    return binder != NULL ? join(binder, near) : err;
+}
+
+static void
+seek_again(sni_pipe *near)
+{
+    sennit_err err = seek(near);
+
+    if (err)
+        fail(near, err, "the bound socket refused the peer");
+}
+
+/* The binder's pipe of a couple. */
+static sennit_err
+take_in(sennit_sock *sock, sni_couple *couple, sni_pipe **out)
+{
+    const sni_half *other = &couple->halves[SNI_CONNECTER];
+    sni_pipe *pipe;
+    sennit_err err;
+
+    if (!goes_with(sock->type, other->type))
+        return SENNIT_EPROTO;
+    err = new_end(&pipe, sock->loop, sock, couple->name);
+    if (err)
+        return err;
+    sni_couple_enter(couple, pipe);
+    pipe->peer.accepted = true;
+    err = sni_pipe_attach(pipe);
+    if (err == SENNIT_OK)
+        err = sni_pattern_connected(&sock->pattern, &pipe->peer,
+                                    sni_bytes(other->identity, other->identity_size));
+    if (err) {
+        sni_couple_leave(pipe);
+        sni_pipe_free(pipe);
+        return err;
+    }
+    *out = pipe;
+    return SENNIT_OK;
+}
+
+static sennit_sock *
+bound_here(sennit_loop *loop, const char *name)
+{
+    const inproc_name *entry;
+    sennit_sock *sock = NULL;
+
+    lock(loop);
+    entry = find_name(loop, name);
+    if (entry != NULL && entry->sock->loop == loop)
+        sock = entry->sock;
+    unlock(loop);
+    return sock;
+}
+
+/* Another loop asks for a name of this one. */
+static void
+accept(sennit_loop *loop, sni_couple *couple)
+{
+    sennit_sock *sock = bound_here(loop, couple->name);
+    sni_pipe *pipe;
+    sennit_err err;
+
+    if (sock == NULL) {
+        /* Not any more: it may be bound elsewhere, or again. */
+        if (sni_couple_advance(couple, SNI_ASKED, SNI_ALONE))
+            sni_couple_ring(couple, SNI_CONNECTER);
+        return;
+    }
+    err = take_in(sock, couple, &pipe);
+    if (err) {
+        sni_couple_refuse(couple, err);
+        return;
+    }
+    if (sni_couple_advance(couple, SNI_ASKED, SNI_ACCEPTED)) {
+        sni_couple_ring(couple, SNI_CONNECTER);
+        return;
+    }
+    /* It was given up meanwhile. */
+    sni_couple_leave(pipe);
+    sni_pipe_free(pipe);
+}
+
+/* The binder has accepted. */
+static void
+meet_couple(sni_pipe *near)
+{
+    sni_couple *couple = near->inproc->couple;
+    const sni_half *other = &couple->halves[SNI_BINDER];
+    sennit_err err =
+        sni_pattern_connected(&near->sock->pattern, &near->peer,
+                              sni_bytes(other->identity, other->identity_size));
+
+    if (err) {
+        fail(near, err, "the connecting socket refused the peer");
+    } else if (sni_couple_advance(couple, SNI_ACCEPTED, SNI_MET)) {
+        sni_couple_met(near);
+        sni_couple_ring(couple, SNI_BINDER);
+    } else {
+        /* The binder went away in between: nobody was told. */
+        sni_pattern_disconnected(&near->sock->pattern, &near->peer, true);
+    }
+}
+
+/* The other half has ended it. */
+static void
+over(sni_pipe *pipe)
+{
+    sni_inproc *end = pipe->inproc;
+    const sni_half *other = &end->couple->halves[!end->side];
+
+    if (end->connecter && !end->met) {
+        fail(pipe, other->err, other->reason);
+        return;
+    }
+    end->err = other->err;
+    end->reason = other->reason;
+    sni_couple_part(pipe, SENNIT_OK, "");
+    sni_pipe_retire(pipe);
+}
+
+/* A note of that half came: what is there to do? */
+static void
+look(sennit_loop *loop, sni_couple *couple, unsigned side)
+{
+    /* In this order: once it has ended the stage is its last. What changes after a look
+     * comes with another note. */
+    bool ended = sni_couple_ended(couple);
+    sni_stage stage = sni_couple_stage(couple);
+    sni_pipe *pipe = couple->halves[side].pipe;
+
+    if (pipe == NULL) {
+        if (side == SNI_BINDER && stage == SNI_ASKED && !ended)
+            accept(loop, couple);
+        return;
+    }
+    if (pipe->inproc->parted)
+        return;
+    if (side == SNI_CONNECTER && stage == SNI_ALONE && !ended)
+        seek_again(pipe);
+    else if (side == SNI_CONNECTER && stage == SNI_ACCEPTED && !ended)
+        meet_couple(pipe);
+    else if (stage == SNI_MET && !pipe->inproc->met)
+        sni_couple_met(pipe);
+    else if (pipe->inproc->met)
+        sni_couple_look(pipe);
+    if (ended)
+        over(pipe);
+}
+
+static void
+answer(sennit_loop *loop, sni_note *notes)
+{
+    sni_note *note;
+
+    while ((note = sni_note_next(&notes)) != NULL) {
+        sni_half *half = SNI_OWNER_OF(note, sni_half, note);
+        sni_couple *couple = half->couple;
+
+        look(loop, couple, half == &couple->halves[SNI_BINDER]);
+        sni_couple_unref(couple);
+    }
+}
+
+void
+sni_inproc_answer(sennit_loop *loop)
+{
+    if (loop->inbox != NULL && !sni_inbox_empty(loop->inbox))
+        answer(loop, sni_inbox_take(loop->inbox));
+}
+
+void
+sni_inproc_close(sennit_loop *loop)
+{
+    if (loop->inbox == NULL)
+        return;
+    answer(loop, sni_inbox_close(loop->inbox));
+    sni_inbox_unref(loop->inbox);
+    loop->inbox = NULL;
+}
+
+bool
+sni_inproc_bury(sennit_loop *loop)
+{
+    bool any = !sni_list_empty(&loop->ending_inproc);
+    sni_link *link;
+
+    while ((link = sni_list_first(&loop->ending_inproc)) != NULL) {
+        sni_inproc *end = SNI_OWNER_OF(link, sni_inproc, ending);
+
+        sni_link_remove(link);
+        part(end->pipe, end->err ? end->err : SENNIT_ECONNRESET, end->reason);
+        sni_pipe_retire(end->pipe);
+    }
+    return any;
+}
+
+/* ---- endpoints --------------------------------------------------------- */
+
+/* Tells those who wait for the name; those of this loop are moved to `mine`. */
+static void
+call_waiting(sennit_loop *loop, const char *name, sni_link *mine)
+{
+    sni_link *waiting = &loop->context->waiting;
+    sni_link *next;
+
+    for (sni_link *link = waiting->next; link != waiting; link = next) {
+        sni_inproc *end = SNI_OWNER_OF(link, sni_inproc, waiting);
+
+        next = link->next;
+        if (strcmp(end->name, name) != 0)
+            continue;
+        if (end->pipe->loop != loop) {
+            sni_couple_ring(end->couple, SNI_CONNECTER);
+        } else {
+            sni_link_remove(link);
+            sni_list_push(mine, link);
+        }
+    }
+}
+
+sennit_err
+sni_inproc_bind(sennit_sock *sock, const char *name)
+{
+    sennit_loop *loop = sock->loop;
+    size_t size = strlen(name) + 1;
+    inproc_name *entry = sni_acquire(&loop->allocator, sizeof *entry + size);
+    sni_link mine;
+    sni_link *link;
+    bool taken;
+
+    if (entry == NULL)
+        return SENNIT_ENOMEM;
+    entry->sock = sock;
+    memcpy(entry->name, name, size);
+    sni_link_init(&entry->link);
+    sni_link_init(&mine);
+    lock(loop);
+    taken = find_name(loop, name) != NULL;
+    if (!taken) {
+        sni_list_push(&loop->context->names, &entry->link);
+        call_waiting(loop, name, &mine);
+    }
+    unlock(loop);
+    if (taken) {
+        sni_release(&loop->allocator, entry);
+        return SENNIT_EADDRINUSE;
+    }
+    while ((link = sni_list_first(&mine)) != NULL) {
+        sni_link_remove(link);
+        seek_again(SNI_OWNER_OF(link, sni_inproc, waiting)->pipe);
+    }
+    return SENNIT_OK;
+}
+
+/* A pipe and its place until somebody binds, and a couple if that may be in another
+ * loop. */
+static sennit_err
+new_near(sni_pipe **out, sennit_sock *sock, const char *name)
+{
+    sennit_loop *loop = sock->loop;
+    sni_couple *couple;
+    sni_pipe *near;
+    sni_pipe *far;
+    sennit_err err = new_end(&near, loop, sock, name);
+
+    if (err)
+        return err;
+    near->inproc->connecter = true;
+    err = new_end(&far, loop, NULL, name);
+    if (err)
+        goto fail_near;
+    /* It may be handed over, to be freed in another thread. */
+    sni_msgq_init(&far->inq, loop->context->alloc);
+    near->inproc->mate = far;
+    far->inproc->mate = near;
+    if (loop->inbox != NULL)
+        err = sni_couple_new(&couple, near, name);
+    if (err)
+        goto fail_near;
+    *out = near;
+    return SENNIT_OK;
+
+fail_near:
+    sni_pipe_free(near);
+    return err;
 }
 
 sennit_err
 sni_inproc_connect(sennit_sock *sock, const char *name)
 {
-    inproc_name *entry = find_name(sock->loop, name);
     sni_pipe *near;
-    sni_pipe *far;
-    sennit_err err;
+    sennit_err err = new_near(&near, sock, name);
 
-    err = new_end(&near, sock->loop, sock, name);
     if (err)
         return err;
-    near->peer.number = ++sock->next_number;
-    err = new_end(&far, sock->loop, NULL, name);
-    if (err) {
-        sni_pipe_free(near);
-        return err;
-    }
-    near->inproc->mate = far;
-    far->inproc->mate = near;
     err = sni_pipe_attach(near);
     if (err == SENNIT_OK)
-        err = entry != NULL ? join(entry->sock, near, far)
-                            : wait_for_bind(sock, near, far, name);
-    if (err) {
-        near->inproc->mate = NULL;
-        far->inproc->mate = NULL;
-        sni_pipe_free(far);
+        err = seek(near);
+    if (err)
         sni_pipe_free(near);
-    }
     return err;
 }
 
@@ -205,25 +602,6 @@ sni_inproc_connected(const sennit_sock *sock, const char *name)
     return false;
 }
 
-/* The other end takes no more and reads what it has. */
-static void
-part(sni_pipe *pipe)
-{
-    sni_pipe *mate = pipe->inproc->mate;
-
-    if (mate == NULL)
-        return;
-    pipe->inproc->mate = NULL;
-    mate->inproc->mate = NULL;
-    /* What waited for a bind is lost; what a bound end had was delivered. */
-    if (mate->sock == NULL)
-        pipe->sock->stats.dropped_disconnect_msgs += mate->inq.msgs;
-    if (pipe->sock == NULL)
-        mate->sock->stats.dropped_disconnect_msgs += pipe->inq.msgs;
-    sni_msgq_rollback(&mate->inq);
-    sni_pipe_retire(mate);
-}
-
 /* Cuts the pipes of `sock` at one side of a name. */
 static bool
 cut(sennit_sock *sock, const char *name, bool connecter)
@@ -238,33 +616,41 @@ cut(sennit_sock *sock, const char *name, bool connecter)
         if (pipe->inproc == NULL || pipe->retired ||
             pipe->inproc->connecter != connecter || strcmp(pipe->inproc->name, name) != 0)
             continue;
-        part(pipe);
-        sni_msgq_rollback(&pipe->inq);
+        part(pipe, SENNIT_ECONNRESET, "closed by peer");
         sni_pipe_retire(pipe);
         any = true;
     }
     return any;
 }
 
-static void
-forget_waiting(inproc_connect *waiting)
+/* Gives up one name of the socket, or all (NULL); false: it had none. */
+static bool
+unname(sennit_sock *sock, const char *name)
 {
-    const sennit_allocator *alloc = &waiting->near->loop->allocator;
+    sni_link *names = &sock->loop->context->names;
+    bool any = false;
+    sni_link *next;
 
-    sni_link_remove(&waiting->link);
-    sni_pipe_free(waiting->far);
-    sni_release(alloc, waiting);
+    lock(sock->loop);
+    for (sni_link *link = names->next; link != names; link = next) {
+        inproc_name *entry = SNI_OWNER_OF(link, inproc_name, link);
+
+        next = link->next;
+        if (entry->sock != sock || (name != NULL && strcmp(entry->name, name) != 0))
+            continue;
+        sni_link_remove(link);
+        sni_release(&sock->loop->allocator, entry);
+        any = true;
+    }
+    unlock(sock->loop);
+    return any;
 }
 
 sennit_err
 sni_inproc_unbind(sennit_sock *sock, const char *name)
 {
-    inproc_name *entry = find_name(sock->loop, name);
-
-    if (entry == NULL || entry->sock != sock)
+    if (!unname(sock, name))
         return SENNIT_ENOENT;
-    sni_link_remove(&entry->link);
-    sni_release(&sock->loop->allocator, entry);
     (void)cut(sock, name, false);
     return SENNIT_OK;
 }
@@ -272,55 +658,93 @@ sni_inproc_unbind(sennit_sock *sock, const char *name)
 sennit_err
 sni_inproc_disconnect(sennit_sock *sock, const char *name)
 {
-    bool any = false;
-    sni_link *next;
-
-    for (sni_link *link = sock->loop->inproc_waiting.next;
-         link != &sock->loop->inproc_waiting; link = next) {
-        inproc_connect *waiting = SNI_OWNER_OF(link, inproc_connect, link);
-
-        next = link->next;
-        if (waiting->near->sock != sock || strcmp(waiting->name, name) != 0)
-            continue;
-        forget_waiting(waiting);
-        any = true;
-    }
-    return cut(sock, name, true) || any ? SENNIT_OK : SENNIT_ENOENT;
+    return cut(sock, name, true) ? SENNIT_OK : SENNIT_ENOENT;
 }
 
 void
 sni_inproc_forget(sennit_sock *sock)
 {
-    sennit_loop *loop = sock->loop;
-    sni_link *next;
-
-    for (sni_link *link = loop->inproc_names.next; link != &loop->inproc_names;
-         link = next) {
-        inproc_name *entry = SNI_OWNER_OF(link, inproc_name, link);
-
-        next = link->next;
-        if (entry->sock != sock)
-            continue;
-        sni_link_remove(link);
-        sni_release(&loop->allocator, entry);
-    }
-    for (sni_link *link = loop->inproc_waiting.next; link != &loop->inproc_waiting;
-         link = next) {
-        inproc_connect *waiting = SNI_OWNER_OF(link, inproc_connect, link);
-
-        next = link->next;
-        if (waiting->near->sock == sock)
-            forget_waiting(waiting);
-    }
+    (void)unname(sock, NULL);
 }
 
 /* ---- for pipes --------------------------------------------------------- */
+
+static bool
+next_frame(sni_pipe *pipe, sni_msg *msg)
+{
+    sni_pipe *mate = pipe->inproc->mate;
+
+    if (!sni_msgq_pop(&pipe->inq, msg))
+        return false;
+    if (!msg->more && mate != NULL && mate->inproc->met)
+        sni_pipe_update_writable(mate);
+    return true;
+}
+
+sennit_err
+sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg))
+{
+    sni_pattern *pattern = &pipe->sock->pattern;
+    sennit_err err = SENNIT_OK;
+
+    while (err == SENNIT_OK && !pipe->peer.paused) {
+        sni_msg msg;
+        uint32_t kind;
+
+        sennit_msg_init(sni_msg_public(&msg));
+        if (!next(pipe, &msg))
+            break;
+        kind = msg.peer;
+        msg.peer = pipe->peer.number;
+        if (kind == SNI_FRAME_DATA)
+            err = pattern->ops->take(pattern, &pipe->peer, &msg);
+        else
+            err = sni_pattern_subscription(pattern, &pipe->peer,
+                                           kind == SNI_FRAME_SUBSCRIBE,
+                                           sennit_msg_bytes(sni_msg_public(&msg)));
+        sennit_msg_fini(sni_msg_public(&msg));
+    }
+    return err;
+}
+
+/* The mate has put whole messages into the inq. */
+void
+sni_inproc_arrived(sni_pipe *pipe)
+{
+    sennit_err err;
+
+    if (pipe->sock->pattern.ops->take != NULL) {
+        err = sni_inproc_hear(pipe, next_frame);
+        if (err)
+            sni_inproc_end(pipe, err, "subscription refused");
+    }
+    sni_pipe_update_unread(pipe);
+}
+
+static sennit_err
+push_mate(sni_pipe *pipe, sni_msg *msg, bool more)
+{
+    sni_pipe *mate = pipe->inproc->mate;
+    sennit_err err = sni_msgq_push(&mate->inq, msg, more);
+
+    if (err || more)
+        return err;
+    if (pipe->inproc->met) {
+        sni_inproc_count_delivered(pipe, 1);
+        sni_inproc_arrived(mate);
+    }
+    sni_pipe_update_writable(pipe);
+    /* Not here and now: the pattern is in the middle of it. */
+    if (pipe->inproc->due)
+        sni_couple_ring(pipe->inproc->couple, SNI_CONNECTER);
+    return SENNIT_OK;
+}
 
 sennit_err
 sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
 {
     sni_inproc *end = pipe->inproc;
-    sni_pipe *mate = end->mate;
+    size_t size;
     sennit_err err;
 
     if (end->swallow) {
@@ -328,48 +752,100 @@ sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
         end->swallow = more;
         return SENNIT_OK;
     }
-    if (mate == NULL) {
+    if (end->mate == NULL && (end->couple == NULL || end->parted)) {
         sennit_msg_fini(sni_msg_public(msg));
-        pipe->sock->stats.dropped_disconnect_msgs += !more;
+        sni_pipe_count_disconnect(pipe, !more);
         return SENNIT_OK;
     }
     err = sni_msg_own(msg);
-    if (err == SENNIT_OK)
-        err = sni_msgq_push(&mate->inq, msg, more);
-    if (err || more)
+    if (err)
         return err;
-    /* Before the bind it only waits; joining counts it. */
-    pipe->sock->stats.delivered_msgs += mate->sock != NULL;
-    if (mate->sock != NULL)
-        sni_pipe_update_unread(mate);
-    sni_pipe_update_writable(pipe);
-    return SENNIT_OK;
+    msg->peer = SNI_FRAME_DATA;
+    size = sni_msg_size_of(msg);
+    err =
+        end->mate != NULL ? push_mate(pipe, msg, more) : sni_couple_push(pipe, msg, more);
+    pipe->counts.sent_bytes += err ? 0 : size;
+    return err;
 }
 
 sennit_err
 sni_inproc_pull(sni_pipe *pipe, sni_msg *msg)
 {
-    sni_pipe *mate = pipe->inproc->mate;
-
-    if (!sni_msgq_pop(&pipe->inq, msg))
+    if (pipe->inproc->couple != NULL)
+        return sni_couple_pull(pipe, msg);
+    if (!next_frame(pipe, msg))
         return SENNIT_EAGAIN;
     msg->peer = pipe->peer.number;
-    if (msg->more)
-        return SENNIT_OK;
-    sni_pipe_update_unread(pipe);
-    if (mate != NULL && mate->sock != NULL)
-        sni_pipe_update_writable(mate);
+    sni_inproc_count_received(pipe, msg);
+    if (!msg->more)
+        sni_pipe_update_unread(pipe);
     return SENNIT_OK;
+}
+
+/* Behind messages that wait to be heard; else at once. */
+static sennit_err
+subscribe_mate(sni_pipe *mate, sni_msg *msg)
+{
+    if (!mate->attached)
+        return SENNIT_OK;
+    if (mate->inq.count > 0) {
+        sennit_err err = sni_msg_own(msg);
+
+        return err ? err : sni_msgq_push(&mate->inq, msg, false);
+    }
+    return sni_pattern_subscription(&mate->sock->pattern, &mate->peer,
+                                    msg->peer == SNI_FRAME_SUBSCRIBE,
+                                    sennit_msg_bytes(sni_msg_public(msg)));
 }
 
 sennit_err
 sni_inproc_subscribe(sni_pipe *pipe, bool on, sennit_bytes topic)
 {
-    sni_pipe *mate = pipe->inproc->mate;
+    sni_inproc *end = pipe->inproc;
+    sennit_msg msg;
+    sennit_err err = SENNIT_OK;
 
-    if (mate == NULL || !mate->attached)
+    if (end->mate == NULL && (end->couple == NULL || end->parted))
         return SENNIT_OK;
-    return sni_pattern_subscription(&mate->sock->pattern, &mate->peer, on, topic);
+    if (end->mate != NULL)
+        sni_msg_borrow(sni_msg_of(&msg), topic.data, topic.size);
+    else
+        err = sennit_msg_init_copy(&msg, topic.data, topic.size);
+    if (err)
+        return err;
+    sni_msg_of(&msg)->peer = on ? SNI_FRAME_SUBSCRIBE : SNI_FRAME_CANCEL;
+    err = end->mate != NULL ? subscribe_mate(end->mate, sni_msg_of(&msg))
+                            : sni_couple_push(pipe, sni_msg_of(&msg), false);
+    sennit_msg_fini(&msg);
+    return err;
+}
+
+sennit_err
+sni_inproc_greet(sni_pipe *pipe, sennit_bytes body)
+{
+    sni_inproc *end = pipe->inproc;
+    sennit_msg msg;
+    sennit_err err = sennit_msg_init_copy(&msg, body.data, body.size);
+
+    if (err)
+        return err;
+    sni_msg_of(&msg)->peer = SNI_FRAME_DATA;
+    if (end->mate == NULL)
+        err = sni_couple_greet(pipe, sni_msg_of(&msg));
+    else
+        err = sni_msgq_insert(&end->mate->inq, end->greeted, sni_msg_of(&msg));
+    end->greeted += err == SENNIT_OK;
+    sennit_msg_fini(&msg);
+    return err;
+}
+
+void
+sni_inproc_resume(sni_pipe *pipe)
+{
+    if (pipe->inproc->couple == NULL)
+        sni_inproc_arrived(pipe);
+    else if (pipe->inproc->met)
+        sni_couple_look(pipe);
 }
 
 void
@@ -380,52 +856,106 @@ sni_inproc_abandon(sni_pipe *pipe, bool more)
     end->swallow = more;
     if (end->mate != NULL)
         sni_msgq_rollback(&end->mate->inq);
+    else if (end->couple != NULL)
+        sni_couple_rollback(pipe);
 }
 
-/* A peer may have the sum of both marks waiting, and before the bind our own (as
- * libzmq). */
+void
+sni_inproc_end(sni_pipe *pipe, sennit_err err, const char *reason)
+{
+    sni_inproc *end = pipe->inproc;
+
+    if (pipe->retired || sni_link_linked(&end->ending))
+        return;
+    end->err = err;
+    end->reason = reason;
+    sni_list_push(&pipe->loop->ending_inproc, &end->ending);
+}
+
+/* A peer may have the sum of both marks waiting (0: no limit), and before the bind our
+ * own (as libzmq). */
 bool
 sni_inproc_full(const sni_pipe *pipe)
 {
-    const sni_pipe *mate = pipe->inproc->mate;
-    size_t limit = (size_t)pipe->sock->opts.send_hwm_msgs;
+    const sni_inproc *end = pipe->inproc;
+    const sennit_sock_opts *opts = &pipe->sock->opts;
+    const sni_msgq *queue;
+    size_t msgs = (size_t)opts->send_hwm_msgs;
+    size_t bytes = opts->send_hwm_bytes;
 
-    if (mate == NULL)
-        return true;
-    if (limit == 0 || (mate->sock != NULL && mate->sock->opts.recv_hwm_msgs == 0))
-        return false;
-    if (mate->sock != NULL)
-        limit += (size_t)mate->sock->opts.recv_hwm_msgs;
-    return mate->inq.msgs >= limit;
+    if (end->mate == NULL)
+        return end->couple == NULL || end->parted || sni_couple_full(pipe);
+    queue = &end->mate->inq;
+    if (end->mate->sock != NULL) {
+        const sennit_sock_opts *theirs = &end->mate->sock->opts;
+
+        msgs = msgs && theirs->recv_hwm_msgs ? msgs + (size_t)theirs->recv_hwm_msgs : 0;
+        bytes = bytes && theirs->recv_hwm_bytes ? bytes + theirs->recv_hwm_bytes : 0;
+    }
+    return (msgs != 0 && queue->msgs >= msgs) || (bytes != 0 && queue->bytes >= bytes);
+}
+
+size_t
+sni_inproc_unread(const sni_pipe *pipe)
+{
+    const sni_inproc *end = pipe->inproc;
+
+    return end->couple == NULL || !end->met ? 0 : sni_couple_unread(pipe);
+}
+
+void
+sni_inproc_marks_moved(sni_pipe *pipe)
+{
+    const sni_inproc *end = pipe->inproc;
+
+    if (end->couple != NULL)
+        sni_couple_tell_marks(pipe);
+    else if (end->mate != NULL && end->mate->sock != NULL)
+        sni_pipe_update_writable(end->mate);
 }
 
 void
 sni_inproc_add_queued(const sni_pipe *pipe, sennit_sock_stats *out)
 {
-    const sni_pipe *mate = pipe->inproc != NULL ? pipe->inproc->mate : NULL;
+    const sni_inproc *end = pipe->inproc;
 
-    if (mate == NULL || mate->sock != NULL)
+    if (end == NULL || end->met)
         return;
-    out->queued_msgs += mate->inq.msgs;
-    out->queued_bytes += mate->inq.bytes;
+    out->queued_msgs += end->early_msgs;
+    out->queued_bytes += end->early_bytes;
+    if (end->mate == NULL)
+        return;
+    out->queued_msgs += end->mate->inq.msgs;
+    out->queued_bytes += end->mate->inq.bytes;
 }
 
 void
 sni_inproc_lost(sni_pipe *pipe)
 {
-    if (pipe->inproc == NULL || !pipe->attached || !pipe->peer.connected)
+    sni_inproc *end = pipe->inproc;
+
+    if (end == NULL || !pipe->attached || !pipe->peer.connected)
         return;
     sni_pattern_disconnected(&pipe->sock->pattern, &pipe->peer, false);
+    if (!end->met)
+        return;
     pipe->sock->stats.connections--;
-    tell(pipe, SENNIT_EVENT_DISCONNECTED, SENNIT_ECONNRESET, "closed by peer");
+    sni_inproc_tell(pipe, SENNIT_EVENT_DISCONNECTED, end->err, end->reason);
 }
 
 void
 sni_inproc_free(sni_pipe *pipe)
 {
-    if (pipe->inproc == NULL)
+    sni_inproc *end = pipe->inproc;
+
+    if (end == NULL)
         return;
-    part(pipe);
-    sni_release(&pipe->loop->allocator, pipe->inproc);
+    part(pipe, SENNIT_ECONNRESET, "closed by peer");
+    if (end->couple != NULL) {
+        sni_couple_discard(pipe);
+        sni_couple_leave(pipe);
+    }
+    sni_link_remove(&end->ending);
+    sni_release(&pipe->loop->allocator, end);
     pipe->inproc = NULL;
 }

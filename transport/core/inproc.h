@@ -5,22 +5,45 @@
 #include "core/endpoint.h"
 #include "core/pipe.h"
 
-/* Names within one loop. A connect may come before the bind: its pipe exists at
- * once and waits. */
+/* Connections between sockets of one context. A connect may come before the bind: its
+ * pipe exists at once and waits. Within a loop each of the two pipes writes into the
+ * other's inq; between loops there is a couple (core/couple.h). */
 
-/* What an inproc pipe has beside its queues. It writes into its mate's inq. */
+typedef struct sni_couple sni_couple;
+
+/* What an inproc pipe has beside its queues. */
 typedef struct sni_inproc {
-    sni_pipe *mate; /* the other end, or NULL */
-    bool connecter; /* this end called connect */
-    bool swallow;   /* the rest of the message being sent is dropped */
-    char name[];    /* what follows inproc:// */
+    sni_pipe *pipe;     /* whose it is */
+    sni_pipe *mate;     /* the other end in this loop; without a socket: its place until
+                           somebody binds */
+    sni_couple *couple; /* or it is in another loop, or may turn out to be */
+    sni_link waiting;   /* in the context's: a connect without a bind */
+    sni_link ending;    /* in the loop's */
+    sennit_err err;     /* why it ends */
+    const char *reason;
+    unsigned side;       /* of the couple */
+    size_t greeted;      /* messages of ours that came before all others */
+    uint64_t early_msgs; /* to a couple that has not met: nobody has them yet */
+    uint64_t early_bytes;
+    uint64_t written_bytes; /* of the message being sent to a couple */
+    uint64_t read_bytes;    /* of the one being pulled */
+    bool connecter;         /* this end called connect */
+    bool swallow;           /* the rest of the message being sent is dropped */
+    bool due;               /* somebody has bound the name in the middle of a message */
+    bool met;               /* READY was said */
+    bool parted;            /* the couple has ended */
+    char name[];            /* what follows inproc:// */
 } sni_inproc;
+
+/* What a frame on its way is, in place of its peer's number. */
+enum { SNI_FRAME_DATA, SNI_FRAME_SUBSCRIBE, SNI_FRAME_CANCEL };
 
 /* Errors: EADDRINUSE, ENOMEM. */
 sennit_err sni_inproc_bind(sennit_sock *sock, const char *name);
 
 /* Errors: ENOMEM, EPROTO (socket types do not go together), EEXIST (a PAIR that
- * has a peer, or an identity that is taken). */
+ * has a peer, or an identity that is taken). The last only when both are in one loop;
+ * otherwise an event tells. */
 sennit_err sni_inproc_connect(sennit_sock *sock, const char *name);
 
 /* Whether `sock` has connected to `name` and neither side has ended it. */
@@ -30,8 +53,19 @@ bool sni_inproc_connected(const sennit_sock *sock, const char *name);
 sennit_err sni_inproc_unbind(sennit_sock *sock, const char *name);
 sennit_err sni_inproc_disconnect(sennit_sock *sock, const char *name);
 
-/* The socket closes: gives up its names and the connects that still wait. */
+/* The socket closes: gives up its names. */
 void sni_inproc_forget(sennit_sock *sock);
+
+/* ---- for the loop ------------------------------------------------------ */
+
+/* Looks where other loops have been. */
+void sni_inproc_answer(sennit_loop *loop);
+
+/* Parts those that end; true when there were any. */
+bool sni_inproc_bury(sennit_loop *loop);
+
+/* The loop closes, all its sockets are gone: answers for the last time. */
+void sni_inproc_close(sennit_loop *loop);
 
 /* ---- for pipes --------------------------------------------------------- */
 
@@ -39,12 +73,23 @@ void sni_inproc_forget(sennit_sock *sock);
 sennit_err sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more);
 sennit_err sni_inproc_pull(sni_pipe *pipe, sni_msg *msg);
 sennit_err sni_inproc_subscribe(sni_pipe *pipe, bool on, sennit_bytes topic);
+sennit_err sni_inproc_greet(sni_pipe *pipe, sennit_bytes body);
+void sni_inproc_resume(sni_pipe *pipe);
 
 /* The peer misses the whole message of which a frame could not be pushed. */
 void sni_inproc_abandon(sni_pipe *pipe, bool more);
 
+/* Parts it at the end of the turn. Repeats are no-ops. */
+void sni_inproc_end(sni_pipe *pipe, sennit_err err, const char *reason);
+
 /* Whether it takes no more messages for now. */
 bool sni_inproc_full(const sni_pipe *pipe);
+
+/* Whole messages to pull, beside those in the inq. */
+size_t sni_inproc_unread(const sni_pipe *pipe);
+
+/* Its socket's marks have moved. */
+void sni_inproc_marks_moved(sni_pipe *pipe);
 
 /* Counts what waits for a bind. No-op for stream pipes, as the next two. */
 void sni_inproc_add_queued(const sni_pipe *pipe, sennit_sock_stats *out);
@@ -55,5 +100,20 @@ void sni_inproc_lost(sni_pipe *pipe);
 
 /* The pipe is freed: its mate takes no more and reads what it has. */
 void sni_inproc_free(sni_pipe *pipe);
+
+/* Tells the monitor of the pipe's socket. */
+void sni_inproc_tell(sni_pipe *pipe, sennit_event_kind kind, sennit_err err,
+                     const char *reason);
+
+/* Numbers of the pipe and its socket. */
+void sni_inproc_count_delivered(sni_pipe *pipe, uint64_t msgs);
+void sni_inproc_count_received(sni_pipe *pipe, const sni_msg *msg);
+
+/* The mate has put whole messages into the inq. */
+void sni_inproc_arrived(sni_pipe *pipe);
+
+/* A publisher hears at once what it is sent: takes frame by frame from `next`. Errors:
+ * as sni_pattern_subscription and take. */
+sennit_err sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg));
 
 #endif /* SENNIT_CORE_INPROC_H */

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "core/attempt.h"
 #include "core/dialer.h"
+#include "core/inproc.h"
 #include "core/listener.h"
 #include "core/sock.h"
 
@@ -36,10 +37,11 @@ free_pools(sennit_loop *loop)
 static void
 init_lists(sennit_loop *loop)
 {
-    sni_link *lists[] = { &loop->socks,           &loop->dirty,      &loop->again,
-                          &loop->again_listeners, &loop->ending,     &loop->again_dialers,
-                          &loop->touched,         &loop->dead_pipes, &loop->inproc_names,
-                          &loop->inproc_waiting };
+    sni_link *lists[] = {
+        &loop->socks,           &loop->dirty,      &loop->again,
+        &loop->again_listeners, &loop->ending,     &loop->again_dialers,
+        &loop->touched,         &loop->dead_pipes, &loop->ending_inproc
+    };
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         sni_link_init(lists[i]);
@@ -98,10 +100,25 @@ fail_pools:
     return err;
 }
 
+static sennit_err
+enter_context(sennit_loop *loop, sennit_context *context)
+{
+    sennit_err err = sni_inbox_new(&loop->inbox, context->alloc, loop->io);
+
+    if (err) {
+        sennit_loop_close(loop);
+        return err;
+    }
+    loop->context = context;
+    sni_context_join(context, &loop->in_context);
+    return SENNIT_OK;
+}
+
 sennit_err
 sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
 {
     const sennit_allocator *alloc = &sni_alloc_default;
+    sennit_loop *loop;
     sennit_err err;
 
     if (opts != NULL && opts->backend != SENNIT_BACKEND_AUTO &&
@@ -111,13 +128,13 @@ sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
         alloc = opts->allocator;
     if (alloc->acquire == NULL || alloc->resize == NULL || alloc->release == NULL)
         return SENNIT_EINVAL;
-    err = sni_loop_open_with(out, alloc, open_epoll, NULL);
+    err = sni_loop_open_with(&loop, alloc, open_epoll, NULL);
     if (err == SENNIT_OK && opts != NULL)
-        (*out)->io->resolver = opts->resolver;
-    if (err == SENNIT_OK && opts != NULL && opts->context != NULL) {
-        (*out)->context = opts->context;
-        sni_context_join(opts->context, &(*out)->in_context);
-    }
+        loop->io->resolver = opts->resolver;
+    if (err == SENNIT_OK && opts != NULL && opts->context != NULL)
+        err = enter_context(loop, opts->context);
+    if (err == SENNIT_OK)
+        *out = loop;
     return err;
 }
 
@@ -165,6 +182,7 @@ sennit_loop_close(sennit_loop *loop)
         (void)sni_loop_turn(loop, has_posted(loop) ? 0 : SENNIT_NEVER);
     }
     sni_context_leave(loop->context, &loop->in_context);
+    sni_inproc_close(loop);
     sni_context_fini(&loop->alone);
     sni_timers_fini(&loop->timers);
     sni_timers_fini(&loop->user_timers);
@@ -315,7 +333,7 @@ has_work(const sennit_loop *loop)
 {
     return !sni_list_empty(&loop->again) || !sni_list_empty(&loop->again_listeners) ||
            !sni_list_empty(&loop->touched) || !sni_list_empty(&loop->dead_pipes) ||
-           !sni_list_empty(&loop->dirty);
+           !sni_list_empty(&loop->ending_inproc) || !sni_list_empty(&loop->dirty);
 }
 
 static void
@@ -384,6 +402,7 @@ bury(sennit_loop *loop)
     sni_link *link;
     sni_link *next;
 
+    any = sni_inproc_bury(loop) || any;
     loop->short_of_memory = !sni_list_empty(&loop->again_dialers);
     for (link = loop->ending.next; link != &loop->ending; link = next) {
         next = link->next;
@@ -425,6 +444,7 @@ sni_loop_service(sennit_loop *loop)
     (void)flush_dirty(loop);
     (void)bury(loop);
     (void)reap(loop, 0);
+    sni_inproc_answer(loop);
     go_on(loop);
     run_timers(loop, &loop->timers);
     (void)flush_dirty(loop);
@@ -465,6 +485,7 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     if (loop->short_of_memory && next > sni_loop_now(loop) + SNI_MEMORY_RETRY_NS)
         next = sni_loop_now(loop) + SNI_MEMORY_RETRY_NS;
     count = reap(loop, next < until ? next : until);
+    sni_inproc_answer(loop);
     go_on(loop);
     run_timers(loop, &loop->timers);
     run_timers(loop, &loop->user_timers);

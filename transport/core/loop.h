@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "base/timers.h"
 #include "core/context.h"
+#include "core/inbox.h"
 #include "engine/outq.h"
 #include "io/io.h"
 
@@ -36,7 +37,8 @@ struct sennit_loop {
     sennit_context *context; /* never NULL */
     sennit_context alone;    /* that, when none was given */
     sni_link in_context;
-    const char *why; /* of the last call that failed and has more to say */
+    sni_inbox *inbox; /* for the other loops of the context; NULL: it is alone */
+    const char *why;  /* of the last call that failed and has more to say */
     sni_io *io;
     sni_pool *recv_blocks;
     sni_pool *bodies;
@@ -52,8 +54,7 @@ struct sennit_loop {
     sni_link ending;  /* sessions to be taken apart when their operations are home */
     sni_link touched; /* sockets whose callback may have something to do */
     sni_link dead_pipes;
-    sni_link inproc_names;
-    sni_link inproc_waiting; /* connects before the bind */
+    sni_link ending_inproc;
 
     sennit_time flushed_at; /* when the last flush outside a turn was over */
     sennit_time gather_ns;  /* how long after it sends are gathered */

@@ -197,18 +197,34 @@ sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer, const char *na
     return SENNIT_ENOENT;
 }
 
+static sni_pipe *
+find_inproc(const sennit_sock *sock, uint32_t number)
+{
+    for (sni_link *link = sock->pipes.next; link != &sock->pipes; link = link->next) {
+        sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, link);
+
+        if (pipe->inproc != NULL && pipe->peer.number == number && !pipe->retired)
+            return pipe;
+    }
+    return NULL;
+}
+
 sennit_err
 sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer)
 {
+    static const char reason[] = "disconnected by the application";
     sni_session *session;
+    sni_pipe *inproc;
 
     if (!sni_loop_owned(sock->loop))
         return SENNIT_ETHREAD;
     session = find_session(sock, peer);
-    if (session == NULL)
-        return SENNIT_ENOENT;
-    sni_session_dismiss(session, true, SENNIT_OK, "disconnected by the application");
-    return SENNIT_OK;
+    inproc = find_inproc(sock, peer);
+    if (session != NULL)
+        sni_session_dismiss(session, true, SENNIT_OK, reason);
+    else if (inproc != NULL)
+        sni_inproc_end(inproc, SENNIT_OK, reason);
+    return session != NULL || inproc != NULL ? SENNIT_OK : SENNIT_ENOENT;
 }
 
 /* ---- waiting for them -------------------------------------------------- */

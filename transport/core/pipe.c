@@ -201,6 +201,8 @@ sni_pipe_update_unread(sni_pipe *pipe)
 {
     size_t unread = pipe->inq.msgs;
 
+    if (pipe->inproc != NULL)
+        unread += sni_inproc_unread(pipe);
     if (pipe->session != NULL)
         unread += sni_engine_unread(pipe->session->engine);
     pipe->peer.unread = unread;
@@ -224,9 +226,8 @@ sni_pipe_apply_opts(sni_pipe *pipe)
 {
     sni_fresh_begin(pipe);
     sni_pipe_update_writable(pipe);
-    if (pipe->inproc != NULL && pipe->inproc->mate != NULL &&
-        pipe->inproc->mate->sock != NULL)
-        sni_pipe_update_writable(pipe->inproc->mate);
+    if (pipe->inproc != NULL)
+        sni_inproc_marks_moved(pipe);
     if (pipe->session != NULL && pipe->session->ready && !pipe->session->recv.pending)
         sni_session_receive(pipe->session);
 }

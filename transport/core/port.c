@@ -217,9 +217,8 @@ pipe_greet(sni_peer *peer, sennit_bytes body)
 {
     sni_pipe *pipe = sni_pipe_of(peer);
 
-    if (pipe->inproc != NULL)
-        return SENNIT_OK;
-    return sni_session_greet(pipe->session, body);
+    return pipe->inproc != NULL ? sni_inproc_greet(pipe, body)
+                                : sni_session_greet(pipe->session, body);
 }
 
 static void
@@ -227,7 +226,9 @@ pipe_disconnect(sni_peer *peer, bool flush, sennit_err err, const char *reason)
 {
     sni_pipe *pipe = sni_pipe_of(peer);
 
-    if (pipe->session != NULL)
+    if (pipe->inproc != NULL)
+        sni_inproc_end(pipe, err, reason);
+    else if (pipe->session != NULL)
         sni_session_dismiss(pipe->session, flush, err, reason);
 }
 
@@ -237,7 +238,9 @@ pipe_resume(sni_peer *peer)
 {
     sni_pipe *pipe = sni_pipe_of(peer);
 
-    if (pipe->session != NULL)
+    if (pipe->inproc != NULL)
+        sni_inproc_resume(pipe);
+    else if (pipe->session != NULL)
         sni_session_take_turns(pipe->session);
 }
 
