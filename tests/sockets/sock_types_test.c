@@ -18,7 +18,10 @@ static const pair_row pairs[] = {
     { SENNIT_DEALER, SENNIT_REP },    { SENNIT_DEALER, SENNIT_ROUTER },
     { SENNIT_ROUTER, SENNIT_DEALER }, { SENNIT_DEALER, SENNIT_DEALER },
     { SENNIT_ROUTER, SENNIT_ROUTER }, { SENNIT_PUSH, SENNIT_PULL },
-    { SENNIT_PULL, SENNIT_PUSH },
+    { SENNIT_PULL, SENNIT_PUSH },     { SENNIT_XPUB, SENNIT_SUB },
+    { SENNIT_SUB, SENNIT_XPUB },      { SENNIT_PUB, SENNIT_XSUB },
+    { SENNIT_XSUB, SENNIT_PUB },      { SENNIT_XPUB, SENNIT_XSUB },
+    { SENNIT_XSUB, SENNIT_XPUB },
 };
 
 #define PAIRS (sizeof pairs / sizeof pairs[0])
@@ -58,17 +61,24 @@ open_end(net *n, sennit_sock_type type, const char *identity)
     return net_sock(n, type, &opts);
 }
 
+static bool
+publishes(sennit_sock_type type)
+{
+    return type == SENNIT_PUB || type == SENNIT_XPUB;
+}
+
 static void
 talk(net *n, sennit_sock *a, sennit_sock *b)
 {
     sennit_sock_type type = sennit_sock_get_type(a);
     bool answers;
 
-    if (type == SENNIT_SUB || type == SENNIT_PULL || type == SENNIT_REP) {
+    if (type == SENNIT_SUB || type == SENNIT_XSUB || type == SENNIT_PULL ||
+        type == SENNIT_REP) {
         talk(n, b, a);
         return;
     }
-    if (type == SENNIT_PUB) {
+    if (publishes(type)) {
         assert_int_equal(sennit_sock_subscribe(b, (sennit_bytes){ NULL, 0 }), SENNIT_OK);
         NET_UNTIL(n, net_stats(a).subscriptions == 1);
     }
@@ -76,7 +86,7 @@ talk(net *n, sennit_sock *a, sennit_sock *b)
         talk(n, b, a);
         return;
     }
-    answers = type != SENNIT_PUB && type != SENNIT_PUSH &&
+    answers = !publishes(type) && type != SENNIT_PUSH &&
               !(type == SENNIT_ROUTER && sennit_sock_get_type(b) == SENNIT_ROUTER);
     for (int i = 0; i < 3; i++) {
         say(a, b, "one frame");
@@ -104,7 +114,7 @@ pair_talks(void **state)
         connecter = open_end(&n, row->connecter, routers ? "to" : "peer");
         net_join(&n, binder, connecter, (transport)via);
         talk(&n, binder, connecter);
-        if (row->binder != SENNIT_PUB && row->binder != SENNIT_SUB) {
+        if (!publishes(row->binder) && !publishes(row->connecter)) {
             net_check_law(binder);
             net_check_law(connecter);
         }

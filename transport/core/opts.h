@@ -8,7 +8,7 @@
  * whoever obeys an option later finds it valid. */
 
 /* Whether a socket of this type may have them. Gives: on failure `*why`, static text
- * that names the field and says what would do. Errors: EINVAL, ENOTSUP. */
+ * that names the field and says what would do. Errors: EINVAL. */
 sennit_err sni_opts_check(sennit_sock_type type, const sennit_sock_opts *opts,
                           const char **why);
 

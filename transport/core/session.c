@@ -407,9 +407,9 @@ hung_up(sni_session *session)
 void
 sni_session_go_on(sni_session *session)
 {
-    /* A publisher's peer that was paused has left things to be taken. */
-    if (session->ready)
-        take_events(session);
+    /* A publisher's peer that was paused has left things to be taken; and without ZMTP a
+     * connection is READY from the beginning. */
+    take_events(session);
     sni_session_output(session);
     sni_session_receive(session);
 }

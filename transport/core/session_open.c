@@ -98,8 +98,7 @@ sni_session_open(sennit_sock *sock, sni_file *file, sni_dialer *dialer,
     sni_session_tell(session,
                      dialer != NULL ? SENNIT_EVENT_CONNECTED : SENNIT_EVENT_ACCEPTED,
                      SENNIT_OK, "");
-    sni_session_output(session);
-    sni_session_receive(session);
+    sni_session_go_on(session);
     return SENNIT_OK;
 }
 

@@ -89,8 +89,9 @@ sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
 
     if (!sni_loop_owned(loop))
         return SENNIT_ETHREAD;
-    if ((unsigned)type > SENNIT_PUSH)
-        return sni_loop_fail(loop, SENNIT_ENOTSUP, "no such type of socket is built");
+    if ((unsigned)type > SENNIT_STREAM)
+        return sni_loop_fail(loop, SENNIT_ENOTSUP,
+                             "type is none of those that are built");
     if (opts == NULL)
         opts = &defaults;
     err = sni_opts_check(type, opts, &why);
@@ -240,6 +241,21 @@ enter_endpoint(sennit_sock *sock)
     return err;
 }
 
+/* As sni_endpoint_parse, for this socket. */
+static sennit_err
+parse_for(const sennit_sock *sock, const char *endpoint, bool listening,
+          sni_endpoint *parsed, const char **why)
+{
+    sennit_err err = sni_endpoint_parse(endpoint, listening, parsed, why);
+
+    if (err == SENNIT_OK && parsed->kind == SNI_ENDPOINT_INPROC &&
+        sock->type == SENNIT_STREAM) {
+        *why = "a STREAM has peers by tcp and ipc only";
+        return SENNIT_ENOTSUP;
+    }
+    return err;
+}
+
 static sennit_err
 fail(sennit_sock *sock, sennit_err err, const char *why)
 {
@@ -263,7 +279,7 @@ sennit_sock_bind(sennit_sock *sock, const char *endpoint)
 
     if (err)
         return err;
-    err = sni_endpoint_parse(endpoint, true, &parsed, &why);
+    err = parse_for(sock, endpoint, true, &parsed, &why);
     if (err == SENNIT_OK && parsed.kind == SNI_ENDPOINT_STREAM) {
         err = sni_listener_open(sock, &parsed.host, endpoint, &why);
     } else if (err == SENNIT_OK) {
@@ -313,7 +329,7 @@ sennit_sock_connect(sennit_sock *sock, const char *endpoint)
     sennit_err err = enter_endpoint(sock);
 
     if (err == SENNIT_OK)
-        err = sni_endpoint_parse(endpoint, false, &parsed, &why);
+        err = parse_for(sock, endpoint, false, &parsed, &why);
     if (err)
         return fail(sock, err, why);
     if (parsed.kind == SNI_ENDPOINT_INPROC) {
