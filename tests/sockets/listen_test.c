@@ -255,6 +255,16 @@ every_address_is_of_both_families_when_ipv6_is_on(void **state)
     expect_connect(pull, "127.0.0.1", port, false);
     expect_connect(pull, "[::1]", port, true);
     expect_connect(pull, "localhost", port, true);
+    /* What was told of it means the same. */
+    {
+        char last[64];
+
+        snprintf(last, sizeof last, "%s", sennit_sock_last_endpoint(pull));
+        assert_int_equal(sennit_sock_unbind(pull, last), SENNIT_OK);
+        assert_int_equal(sennit_sock_bind(pull, last), SENNIT_OK);
+        expect_connect(pull, "127.0.0.1", port, false);
+        expect_connect(pull, "[::1]", port, true);
+    }
     /* And of one when it is off. */
     opts.ipv6 = false;
     pull = net_sock(&n, SENNIT_PULL, &opts);

@@ -340,6 +340,14 @@ sni_endpoint_parse_proxy(const char *text, sni_host *out, const char **why)
 
 /* ---- this machine ------------------------------------------------------ */
 
+static bool
+is_any6(const sni_address *address)
+{
+    static const uint8_t any[16];
+
+    return address->kind == SNI_ADDRESS_TCP6 && memcmp(address->ip, any, sizeof any) == 0;
+}
+
 static sennit_err
 any_address(const sni_host *host, bool ipv4, bool ipv6, sni_address *out)
 {
@@ -358,7 +366,8 @@ sni_host_here(const sni_host *host, sni_io *io, bool ipv4, bool ipv6, sni_addres
     sni_address address = host->address;
     sennit_err err = SENNIT_OK;
 
-    if (host->any)
+    /* [::] is how `*` is told when IPv6 is on: bound again it means the same. */
+    if (host->any || (ipv4 && ipv6 && is_any6(&address) && host->known))
         return any_address(host, ipv4, ipv6, out);
     if (!host->known) {
         err = io->ops->interface_address(io, host->name, ipv4, ipv6, &address);
