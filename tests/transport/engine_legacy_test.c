@@ -342,6 +342,129 @@ a_reconnect_sends_whole_messages_to_a_peer_of_any_version(void **state)
     free(newer.data);
 }
 
+#define SERIAL_PARTS 3u
+
+/* A message that tells its number in each part. */
+static void
+send_serial(test_rig *rig, uint32_t number, size_t size)
+{
+    for (unsigned part = 0; part < SERIAL_PARTS; part++) {
+        uint8_t octets[6000];
+
+        memset(octets, (int)part, sizeof octets);
+        memcpy(octets, &number, sizeof number);
+        assert_int_equal(
+            test_rig_send(rig, octets, sizeof number + size, part + 1 < SERIAL_PARTS),
+            SENNIT_OK);
+    }
+}
+
+/* The output is whole messages, each number greater than the last; how many. */
+static size_t
+count_serials(const test_wire *out, bool v1)
+{
+    size_t at = 0;
+    size_t frames = 0;
+    uint32_t last = 0;
+
+    while (at < out->size) {
+        sennit_bytes rest = sni_bytes(out->data + at, out->size - at);
+        sni_frame_head head;
+        size_t used;
+        uint32_t number;
+
+        assert_int_equal(v1 ? sni_frame_v1_head_read(rest, &head, &used)
+                            : sni_frame_head_read(rest, &head, &used),
+                         SNI_PARSE_DONE);
+        assert_true(rest.size - used >= head.body_size);
+        memcpy(&number, rest.data + used, sizeof number);
+        assert_int_equal(head.more, frames % SERIAL_PARTS + 1 < SERIAL_PARTS);
+        assert_true(frames % SERIAL_PARTS == 0 ? number > last : number == last);
+        if (head.body_size > sizeof number)
+            assert_int_equal(rest.data[used + sizeof number], frames % SERIAL_PARTS);
+        last = number;
+        frames++;
+        at += used + (size_t)head.body_size;
+    }
+    assert_int_equal(frames % SERIAL_PARTS, 0);
+    return frames / SERIAL_PARTS;
+}
+
+static size_t
+drop_some(test_rig *rig, test_rng *rng)
+{
+    size_t dropped = 0;
+
+    while (test_rng_chance(rng, 40) && sni_outq_drop_oldest(&rig->outq))
+        dropped++;
+    return dropped;
+}
+
+/* Writes at most `size` octets. Messages are dropped before, and again before the views
+ * are read: the kernel may take its time. Returns how many were. */
+static size_t
+write_while_dropping(test_rig *rig, size_t size, test_rng *rng, test_wire *out)
+{
+    sennit_bytes parts[SNI_SEND_PARTS];
+    size_t dropped = drop_some(rig, rng);
+    size_t count = sni_engine_output(rig->engine, parts, SNI_SEND_PARTS);
+    size_t before = out->size;
+
+    dropped += drop_some(rig, rng);
+    for (size_t i = 0; i < count && size > 0; i++) {
+        size_t here = parts[i].size < size ? parts[i].size : size;
+
+        test_wire_add(out, parts[i].data, here);
+        size -= here;
+    }
+    if (count > 0)
+        rig->msgs_ended += sni_engine_wrote(rig->engine, out->size - before);
+    return dropped;
+}
+
+/* Messages may be dropped out of the queue while others are on their way. */
+static void
+dropping_leaves_whole_messages_to_a_peer_of_any_version(void **state)
+{
+    test_rig_opts opts = opts_of(SENNIT_DEALER);
+    size_t dropped_ever = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        bool v1 = seed % 2;
+        test_rng rng = { seed };
+        test_wire w = { NULL, 0, 0 };
+        test_wire out = { NULL, 0, 0 };
+        test_alloc alloc;
+        test_rig rig;
+        size_t dropped = 0;
+        uint32_t sent = 0;
+
+        if (v1)
+            test_wire_add(&w, "\1\0", 2);
+        else
+            test_wire_handshake(&w, SENNIT_ROUTER, 1);
+        test_rig_open_traffic(&rig, &alloc, &opts, &w);
+        while (sent < 200) {
+            for (uint64_t n = test_rng_below(&rng, 6); n > 0 && sent < 200; n--)
+                send_serial(&rig, ++sent,
+                            test_rng_below(&rng, test_rng_chance(&rng, 20) ? 5900 : 300));
+            dropped += write_while_dropping(&rig, test_rng_below(&rng, 1500), &rng, &out);
+        }
+        while (rig.outq.bytes > 0)
+            dropped +=
+                write_while_dropping(&rig, 1 + test_rng_below(&rng, 9000), &rng, &out);
+        assert_int_equal(count_serials(&out, v1), rig.msgs_ended);
+        assert_int_equal(rig.msgs_ended + dropped, sent);
+        dropped_ever += dropped;
+        free(w.data);
+        free(out.data);
+        test_rig_fini(&rig);
+        assert_int_equal(alloc.live_blocks, 0);
+    }
+    assert_true(dropped_ever > 1000);
+}
+
 /* Subscriptions go between frames, wherever the send has stopped. */
 static void
 subscriptions_go_between_frames_to_a_1_0_peer(void **state)
@@ -644,6 +767,7 @@ main(void)
         cmocka_unit_test(frames_reach_a_1_0_peer_however_they_are_written),
         cmocka_unit_test(many_small_frames_reach_a_1_0_peer),
         cmocka_unit_test(a_reconnect_sends_whole_messages_to_a_peer_of_any_version),
+        cmocka_unit_test(dropping_leaves_whole_messages_to_a_peer_of_any_version),
         cmocka_unit_test(subscriptions_go_between_frames_to_a_1_0_peer),
         cmocka_unit_test(nothing_follows_a_half_sent_1_0_frame_when_it_breaks),
         cmocka_unit_test(a_hostile_length_of_a_1_0_peer_costs_what_was_received),
