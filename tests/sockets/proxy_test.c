@@ -258,13 +258,18 @@ one_socket_may_be_front_and_back(void **state)
         sennit_sock_type sock;
         sennit_sock_type peer;
     } pairs[] = {
-        { SENNIT_DEALER, SENNIT_DEALER },
-        { SENNIT_ROUTER, SENNIT_DEALER },
-        { SENNIT_PAIR, SENNIT_PAIR },
+        { SENNIT_DEALER, SENNIT_DEALER }, { SENNIT_ROUTER, SENNIT_DEALER },
+        { SENNIT_PAIR, SENNIT_PAIR },     { SENNIT_REP, SENNIT_REQ },
+        { SENNIT_REP, SENNIT_DEALER },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        /* What the DEALER has to put in front for a REP. */
+        const char *message =
+            pairs[i].sock == SENNIT_REP && pairs[i].peer == SENNIT_DEALER
+                ? "|an|echo||of all"
+                : "an|echo||of all";
         rig r;
         sennit_sock *peer;
 
@@ -274,8 +279,8 @@ one_socket_may_be_front_and_back(void **state)
         assert_int_equal(sennit_proxy_open(&r.proxy, r.front, r.front, NULL), SENNIT_OK);
         peer = joined(&r, pairs[i].peer, r.front_at, NULL);
         for (int k = 0; k < 20; k++) {
-            net_send(peer, "an|echo||of all");
-            assert_string_equal(net_recv(peer), "an|echo||of all");
+            net_send(peer, message);
+            assert_string_equal(net_recv(peer), message);
         }
         assert_int_equal(stats_of(&r).front_received.msgs, 20);
         assert_int_equal(stats_of(&r).back_sent.msgs, 20);
@@ -899,6 +904,7 @@ every_wrong_call_has_its_own_error(void **state)
     sennit_sock *push;
     sennit_sock *pull;
     sennit_sock *rep;
+    sennit_sock *req;
     sennit_proxy *none = NULL;
 
     (void)state;
@@ -909,6 +915,7 @@ every_wrong_call_has_its_own_error(void **state)
     push = net_sock(&r.n, SENNIT_PUSH, NULL);
     pull = net_sock(&r.n, SENNIT_PULL, NULL);
     rep = net_sock(&r.n, SENNIT_REP, NULL);
+    req = net_sock(&r.n, SENNIT_REQ, NULL);
     assert_int_equal(sennit_proxy_open(&none, NULL, r.back, NULL), SENNIT_EINVAL);
     assert_int_equal(sennit_proxy_open(&none, r.front, NULL, NULL), SENNIT_EINVAL);
     assert_int_equal(sennit_proxy_open(&none, r.front, foreign, NULL), SENNIT_EINVAL);
@@ -919,7 +926,7 @@ every_wrong_call_has_its_own_error(void **state)
     assert_int_equal(sennit_proxy_open(&none, r.front, r.back, rep), SENNIT_ENOTSUP);
     assert_int_equal(sennit_proxy_open(&none, pub, push, NULL), SENNIT_ENOTSUP);
     assert_int_equal(sennit_proxy_open(&none, pull, pull, NULL), SENNIT_ENOTSUP);
-    assert_int_equal(sennit_proxy_open(&none, rep, rep, NULL), SENNIT_ENOTSUP);
+    assert_int_equal(sennit_proxy_open(&none, req, req, NULL), SENNIT_ENOTSUP);
     assert_null(none);
     assert_int_equal(sennit_proxy_steer(r.proxy, NULL), SENNIT_EINVAL);
     assert_int_equal(sennit_proxy_steer(r.proxy, foreign), SENNIT_EINVAL);
@@ -972,6 +979,59 @@ it_may_be_closed_in_a_callback_between_messages(void **state)
             (err) = (call);                                                              \
         assert_int_equal(err, SENNIT_OK);                                                \
     } while (0)
+
+/* A delimiter, and bodies of all sizes behind it. */
+#define ECHO_FRAMES 20u
+
+static size_t
+echo_size(size_t frame)
+{
+    return frame * 300;
+}
+
+static void
+echo_scenario(test_alloc *alloc, void *arg)
+{
+    sennit_loop_opts loop_opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *rep;
+    sennit_sock *dealer;
+    sennit_proxy *proxy;
+    sennit_msg msg;
+    net n;
+    sennit_err err;
+
+    (void)arg;
+    loop_opts.allocator = &alloc->allocator;
+    TWICE(err, sennit_loop_open(&n.loop, &loop_opts));
+    TWICE(err, sennit_sock_open(&rep, n.loop, SENNIT_REP, &opts));
+    TWICE(err, sennit_sock_open(&dealer, n.loop, SENNIT_DEALER, &opts));
+    TWICE(err, sennit_sock_bind(rep, "inproc://echo"));
+    TWICE(err, sennit_sock_connect(dealer, "inproc://echo"));
+    TWICE(err, sennit_proxy_open(&proxy, rep, rep, NULL));
+    sennit_msg_init(&msg);
+    for (int round = 0; round < 3; round++) {
+        uint64_t dropped = net_stats(rep).dropped_memory_msgs;
+
+        for (size_t i = 0; i < ECHO_FRAMES; i++)
+            TWICE(err, sennit_sock_send_bytes(dealer, body, echo_size(i),
+                                              i + 1 < ECHO_FRAMES ? SENNIT_MORE : 0));
+        NET_UNTIL(&n, sennit_sock_ready(dealer) & SENNIT_READABLE ||
+                          net_stats(rep).dropped_memory_msgs > dropped);
+        /* A REP that cannot keep an envelope drops the request, and counts it. */
+        if (net_stats(rep).dropped_memory_msgs > dropped)
+            continue;
+        for (size_t i = 0; i < ECHO_FRAMES; i++) {
+            TWICE(err, sennit_sock_recv(dealer, &msg, SENNIT_DONTWAIT));
+            assert_int_equal(sennit_msg_size(&msg), echo_size(i));
+            assert_int_equal(sennit_msg_more(&msg), i + 1 < ECHO_FRAMES);
+        }
+    }
+    sennit_msg_fini(&msg);
+    assert_false(sennit_proxy_ended(proxy, NULL));
+    sennit_proxy_close(proxy);
+    sennit_loop_close(n.loop);
+}
 
 /* Sends to the front and receives from the back until all have passed. */
 static void
@@ -1047,6 +1107,7 @@ a_proxy_survives_every_failed_allocation(void **state)
 {
     (void)state;
     assert_true(test_alloc_every_failure(memory_scenario, NULL) >= 20);
+    assert_true(test_alloc_every_failure(echo_scenario, NULL) >= 20);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -37,6 +37,14 @@ typedef struct way {
     bool drops;    /* nobody takes this message: its frames are discarded */
     bool captures; /* the capture gets this message */
     waiting waits;
+
+    /* A REP that is its own back may answer only what it has wholly received. */
+    bool gathers;
+    bool whole;
+    sennit_msg *frames;
+    size_t frames_capacity;
+    size_t frames_count;
+    size_t frames_sent;
 } way;
 
 typedef enum command {
@@ -88,8 +96,15 @@ end(sennit_proxy *proxy, sennit_err why)
     sennit_sock_on_ready(proxy->back, 0, NULL, NULL);
     if (proxy->control != NULL)
         sennit_sock_on_ready(proxy->control, 0, NULL, NULL);
-    for (size_t i = 0; i < proxy->ways_count; i++)
-        sennit_msg_fini(&proxy->ways[i].frame);
+    for (size_t i = 0; i < proxy->ways_count; i++) {
+        way *w = &proxy->ways[i];
+
+        sennit_msg_fini(&w->frame);
+        for (size_t k = w->frames_sent; k < w->frames_count; k++)
+            sennit_msg_fini(&w->frames[k]);
+        proxy->alloc->release(proxy->alloc->arg, w->frames);
+        w->frames = NULL;
+    }
 }
 
 /* What no later attempt could change. */
@@ -107,7 +122,7 @@ take(sennit_proxy *proxy, way *w)
 {
     sennit_err err;
 
-    if (!w->inside && !(sennit_sock_ready(w->out) & SENNIT_WRITABLE)) {
+    if (!w->inside && !w->gathers && !(sennit_sock_ready(w->out) & SENNIT_WRITABLE)) {
         w->waits =
             sennit_sock_ready(w->in) & SENNIT_READABLE ? WAITS_FOR_ROOM : WAITS_FOR_INPUT;
         return false;
@@ -191,6 +206,66 @@ is_undeliverable(sennit_proxy *proxy, way *w, sennit_err err)
     return true;
 }
 
+static void
+count_sent(way *w, size_t size, bool more)
+{
+    w->sent->frames++;
+    w->sent->bytes += size;
+    w->sent->msgs += !more;
+}
+
+/* Puts the held frame to the others of its message; false without memory. */
+static bool
+gather(sennit_proxy *proxy, way *w)
+{
+    const sennit_allocator *alloc = proxy->alloc;
+
+    if (w->frames_count == w->frames_capacity) {
+        size_t capacity = w->frames_capacity == 0 ? 8 : 2 * w->frames_capacity;
+        sennit_msg *frames =
+            alloc->resize(alloc->arg, w->frames, capacity * sizeof *frames);
+
+        if (frames == NULL) {
+            w->waits = WAITS_FOR_TIME;
+            return false;
+        }
+        w->frames = frames;
+        w->frames_capacity = capacity;
+    }
+    w->inside = sennit_msg_more(&w->frame);
+    w->whole = !w->inside;
+    sennit_msg_init(&w->frames[w->frames_count]);
+    sennit_msg_move(&w->frames[w->frames_count++], &w->frame);
+    w->holds = false;
+    return true;
+}
+
+/* Sends what was gathered, back to where it came from. */
+static bool
+answer(sennit_proxy *proxy, way *w)
+{
+    while (w->frames_sent < w->frames_count) {
+        sennit_msg *frame = &w->frames[w->frames_sent];
+        size_t size = sennit_msg_size(frame);
+        bool more = w->frames_sent + 1 < w->frames_count;
+        sennit_err err =
+            sennit_sock_send(w->out, frame, SENNIT_DONTWAIT | (more ? SENNIT_MORE : 0));
+
+        if (err) {
+            if (err != SENNIT_ENOMEM && err != SENNIT_EAGAIN)
+                end(proxy, err);
+            w->waits = WAITS_FOR_TIME;
+            return false;
+        }
+        count_sent(w, size, more);
+        w->frames_sent++;
+    }
+    w->frames_count = 0;
+    w->frames_sent = 0;
+    w->whole = false;
+    return true;
+}
+
 /* Moves one frame; false when the way has to wait. */
 static bool
 move(sennit_proxy *proxy, way *w)
@@ -198,10 +273,14 @@ move(sennit_proxy *proxy, way *w)
     size_t size;
     bool more;
 
+    if (w->whole)
+        return answer(proxy, w);
     if (!w->holds && !take(proxy, w))
         return false;
     if (!w->copied && !capture(proxy, w))
         return false;
+    if (w->gathers)
+        return gather(proxy, w) && (w->inside || answer(proxy, w));
     size = sennit_msg_size(&w->frame);
     more = sennit_msg_more(&w->frame);
     if (!w->drops) {
@@ -216,9 +295,7 @@ move(sennit_proxy *proxy, way *w)
         sennit_msg_fini(&w->frame);
         proxy->stats.dropped_msgs += !more;
     } else {
-        w->sent->frames++;
-        w->sent->bytes += size;
-        w->sent->msgs += !more;
+        count_sent(w, size, more);
     }
     w->holds = false;
     w->inside = more;
@@ -260,7 +337,7 @@ ask(sennit_proxy *proxy, sennit_sock *sock, unsigned *interest, unsigned wanted)
 static bool
 is_at_rest(const sennit_proxy *proxy, const way *w)
 {
-    return proxy->paused && !w->inside && !w->holds;
+    return proxy->paused && !w->inside && !w->holds && !w->whole;
 }
 
 /* Asks for what the ways wait for. */
@@ -476,12 +553,6 @@ may_pass(const sennit_sock *in, const sennit_sock *out)
     return receives(sennit_sock_get_type(in)) && sends(sennit_sock_get_type(out));
 }
 
-static bool
-takes_turns(sennit_sock_type type)
-{
-    return type == SENNIT_REP || type == SENNIT_REQ;
-}
-
 /* It sends to whoever is there, without an envelope and without a turn. */
 static bool
 may_capture(sennit_sock_type type)
@@ -515,7 +586,8 @@ check(const sennit_sock *front, const sennit_sock *back, const sennit_sock *capt
         return SENNIT_ENOTSUP;
     if (!may_pass(front, back) && !may_pass(back, front))
         return SENNIT_ENOTSUP;
-    if (front == back && takes_turns(sennit_sock_get_type(front)))
+    /* It would have to send first. */
+    if (front == back && sennit_sock_get_type(front) == SENNIT_REQ)
         return SENNIT_ENOTSUP;
     if (captures != NULL && !may_capture(sennit_sock_get_type(captures)))
         return SENNIT_ENOTSUP;
@@ -530,7 +602,13 @@ add_way(sennit_proxy *proxy, sennit_sock *in, sennit_sock *out,
 
     if (!may_pass(in, out))
         return;
-    *w = (way){ .in = in, .out = out, .received = received, .sent = sent };
+    *w = (way){
+        .in = in,
+        .out = out,
+        .received = received,
+        .sent = sent,
+        .gathers = in == out && sennit_sock_get_type(in) == SENNIT_REP,
+    };
     sennit_msg_init(&w->frame);
     proxy->ways_count++;
 }

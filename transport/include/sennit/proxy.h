@@ -31,7 +31,7 @@ typedef struct sennit_proxy sennit_proxy;
  *         sennit_sock_on_ready() is the proxy's until it ends.
  * Errors: EINVAL (no front or no back, or sockets of different loops), EEXIST (the
  * capture is the front or the back), ENOTSUP (STREAM, whose identities mean nothing to
- *         another socket; two types between which nothing can pass; a REP or REQ as both;
+ *         another socket; two types between which nothing can pass; a REQ as both;
  * a capture of another type), ENOMEM. REP and REQ go in lock step, and a server that dies
  * takes the client's turn with it: ROUTER and DEALER do the same and do not wait. */
 SENNIT_API sennit_err sennit_proxy_open(sennit_proxy **out, sennit_sock *front,
