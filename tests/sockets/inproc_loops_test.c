@@ -271,6 +271,9 @@ static const struct pair_row pair_rows[] = {
     { "PAIR_PAIR", SENNIT_PAIR, SENNIT_PAIR, "a|b", "a|b", "c", "c" },
     { "PUSH_PULL", SENNIT_PUSH, SENNIT_PULL, "a|b", "a|b", NULL, NULL },
     { "PUB_SUB", SENNIT_PUB, SENNIT_SUB, "a|b", "a|b", NULL, NULL },
+    { "XPUB_SUB", SENNIT_XPUB, SENNIT_SUB, "a|b", "a|b", NULL, NULL },
+    { "PUB_XSUB", SENNIT_PUB, SENNIT_XSUB, "a|b", "a|b", NULL, NULL },
+    { "XPUB_XSUB", SENNIT_XPUB, SENNIT_XSUB, "a|b", "a|b", NULL, NULL },
     { "REQ_REP", SENNIT_REQ, SENNIT_REP, "a|b", "a|b", "c|d", "c|d" },
     { "REQ_ROUTER", SENNIT_REQ, SENNIT_ROUTER, "a", "L||a", "L||c", "c" },
     { "DEALER_REP", SENNIT_DEALER, SENNIT_REP, "|a", "a", "c", "|c" },
@@ -289,7 +292,7 @@ pair_talks(const struct pair_row *row, bool left_binds)
     duo_open(&d);
     left = sock_with_identity(&d.a, row->left, "L");
     right = sock_with_identity(&d.b, row->right, "R");
-    if (row->right == SENNIT_SUB)
+    if (row->right == SENNIT_SUB || row->right == SENNIT_XSUB)
         assert_int_equal(sennit_sock_subscribe(right, (sennit_bytes){ NULL, 0 }),
                          SENNIT_OK);
     if (left_binds)
@@ -698,6 +701,106 @@ a_full_subscriber_misses_whole_messages_only(void **state)
     duo_close(&d);
 }
 
+/* An XPUB hears subscriptions and messages of an XSUB in the order they were sent. */
+static void
+what_an_xsub_sends_reaches_the_xpub_in_order(void **state)
+{
+    sennit_sock *xpub;
+    sennit_sock *xsub;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    xpub = net_sock(&d.a, SENNIT_XPUB, NULL);
+    xsub = net_sock(&d.b, SENNIT_XSUB, NULL);
+    (void)duo_join(&d, xpub, xsub);
+    duo_settle(&d);
+    assert_int_equal(sennit_sock_subscribe(xsub, topic("a")), SENNIT_OK);
+    net_send(xsub, "hello|you");
+    assert_int_equal(sennit_sock_subscribe(xsub, topic("b")), SENNIT_OK);
+    assert_string_equal(duo_recv(&d, xpub), "\001a");
+    assert_string_equal(duo_recv(&d, xpub), "hello|you");
+    assert_string_equal(duo_recv(&d, xpub), "\001b");
+    net_check_law(xsub);
+    duo_close(&d);
+}
+
+static void
+greetings_come_before_what_was_sent_before_the_bind(void **state)
+{
+    (void)state;
+    for (int same_loop = 0; same_loop < 2; same_loop++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *left;
+        sennit_sock *right;
+        duo d;
+
+        duo_open(&d);
+        opts.hello = topic("hello");
+        left = net_sock(&d.a, SENNIT_DEALER, &opts);
+        right = net_sock(same_loop ? &d.a : &d.b, SENNIT_DEALER, &opts);
+        net_connect(left, "inproc://polite");
+        net_send(left, "first");
+        net_send(left, "second");
+        assert_int_equal(sennit_sock_bind(right, "inproc://polite"), SENNIT_OK);
+        assert_string_equal(duo_recv(&d, right), "hello");
+        assert_string_equal(duo_recv(&d, right), "first");
+        assert_string_equal(duo_recv(&d, right), "second");
+        assert_string_equal(duo_recv(&d, left), "hello");
+        net_check_law(left);
+        net_check_law(right);
+        assert_int_equal(net_stats(left).delivered_msgs, 2);
+        duo_close(&d);
+    }
+}
+
+static void
+one_peer_can_be_disconnected_by_its_number(void **state)
+{
+    sennit_sock *left;
+    sennit_sock *right;
+    sennit_event event;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    left = net_sock(&d.a, SENNIT_DEALER, NULL);
+    right = net_sock(&d.b, SENNIT_DEALER, NULL);
+    (void)duo_join(&d, left, right);
+    assert_true(net_has_event(left, SENNIT_EVENT_READY, &event));
+    net_send(left, "last words");
+    assert_int_equal(sennit_sock_disconnect_peer(left, event.peer + 1), SENNIT_ENOENT);
+    assert_int_equal(sennit_sock_disconnect_peer(left, event.peer), SENNIT_OK);
+    duo_settle(&d);
+    assert_true(net_has_event(left, SENNIT_EVENT_DISCONNECTED, &event));
+    assert_string_equal(event.reason, "disconnected by the application");
+    assert_true(net_has_event(right, SENNIT_EVENT_DISCONNECTED, &event));
+    assert_string_equal(duo_recv(&d, right), "last words");
+    duo_close(&d);
+}
+
+static void
+options_that_inproc_does_not_obey_are_refused_by_name(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *sock;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    opts.conflate = true;
+    sock = net_sock(&d.a, SENNIT_PULL, &opts);
+    assert_int_equal(sennit_sock_bind(sock, "inproc://x"), SENNIT_ENOTSUP);
+    assert_non_null(strstr(sennit_loop_why(d.a.loop), "conflate"));
+    assert_int_equal(sennit_sock_connect(sock, "inproc://x"), SENNIT_ENOTSUP);
+    opts.conflate = false;
+    opts.send_age_max_ms = 5;
+    sock = net_sock(&d.a, SENNIT_PUSH, &opts);
+    assert_int_equal(sennit_sock_connect(sock, "inproc://x"), SENNIT_ENOTSUP);
+    assert_non_null(strstr(sennit_loop_why(d.a.loop), "send_age_max_ms"));
+    duo_close(&d);
+}
+
 /* ---- bodies ------------------------------------------------------------ */
 
 static void
@@ -835,13 +938,17 @@ main(void)
         cmocka_unit_test(subscriptions_reach_the_publisher_from_either_end),
         cmocka_unit_test(a_full_subscriber_misses_whole_messages_only),
         cmocka_unit_test(a_body_goes_over_without_a_copy_and_is_released_once),
+        cmocka_unit_test(what_an_xsub_sends_reaches_the_xpub_in_order),
+        cmocka_unit_test(greetings_come_before_what_was_sent_before_the_bind),
+        cmocka_unit_test(one_peer_can_be_disconnected_by_its_number),
+        cmocka_unit_test(options_that_inproc_does_not_obey_are_refused_by_name),
     };
     static const char *const places[] = {
         "any_allocation_of_the_context_may_fail",
         "any_allocation_of_the_first_loop_may_fail",
         "any_allocation_of_the_second_loop_may_fail",
     };
-    size_t count = 20;
+    size_t count = 24;
 
     for (size_t i = 0; i < sizeof pair_rows / sizeof pair_rows[0]; i++)
         tests[count++] = (struct CMUnitTest){

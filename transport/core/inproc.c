@@ -483,6 +483,19 @@ sni_inproc_bury(sennit_loop *loop)
 
 /* ---- endpoints --------------------------------------------------------- */
 
+/* Nothing is accepted and ignored. */
+static sennit_err
+check_opts(const sennit_sock *sock)
+{
+    if (sock->opts.conflate)
+        return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
+                             "conflate is not built for inproc: use tcp or ipc");
+    if (sock->opts.send_age_max_ms > 0)
+        return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
+                             "send_age_max_ms is not built for inproc: use tcp or ipc");
+    return SENNIT_OK;
+}
+
 /* Tells those who wait for the name; those of this loop are moved to `mine`. */
 static void
 call_waiting(sennit_loop *loop, const char *name, sni_link *mine)
@@ -510,11 +523,15 @@ sni_inproc_bind(sennit_sock *sock, const char *name)
 {
     sennit_loop *loop = sock->loop;
     size_t size = strlen(name) + 1;
-    inproc_name *entry = sni_acquire(&loop->allocator, sizeof *entry + size);
+    sennit_err err = check_opts(sock);
+    inproc_name *entry;
     sni_link mine;
     sni_link *link;
     bool taken;
 
+    if (err)
+        return err;
+    entry = sni_acquire(&loop->allocator, sizeof *entry + size);
     if (entry == NULL)
         return SENNIT_ENOMEM;
     entry->sock = sock;
@@ -575,9 +592,11 @@ fail_near:
 sennit_err
 sni_inproc_connect(sennit_sock *sock, const char *name)
 {
+    sennit_err err = check_opts(sock);
     sni_pipe *near;
-    sennit_err err = new_near(&near, sock, name);
 
+    if (err == SENNIT_OK)
+        err = new_near(&near, sock, name);
     if (err)
         return err;
     err = sni_pipe_attach(near);
