@@ -108,7 +108,8 @@ segment_at(const sni_outq *queue, size_t i)
     return &queue->ring[at >= queue->capacity ? at - queue->capacity : at];
 }
 
-static bool
+/* Inline, because a release does not call it. */
+static inline bool
 counts_are_exact(const sni_outq *queue)
 {
     size_t bytes = 0;
