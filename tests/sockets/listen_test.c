@@ -549,6 +549,45 @@ what_does_not_listen_is_refused_and_left_alone(void **state)
     close(listener);
 }
 
+static void
+adopt(test_alloc *alloc, void *arg)
+{
+    sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_sock *pull = NULL;
+    sennit_loop *loop;
+    char endpoint[64];
+    int fd = raw_listen(endpoint);
+    sennit_err err;
+
+    (void)arg;
+    opts.allocator = &alloc->allocator;
+    err = sennit_loop_open(&loop, &opts);
+    if (err) {
+        close(fd);
+        return;
+    }
+    err = sennit_sock_open(&pull, loop, SENNIT_PULL, NULL);
+    if (err == SENNIT_OK)
+        err = sennit_sock_bind_fd(pull, fd);
+    /* Untouched on failure: it is still the caller's, and open. */
+    if (err) {
+        assert_int_equal(err, SENNIT_ENOMEM);
+        assert_int_equal(close(fd), 0);
+    } else {
+        assert_string_equal(sennit_sock_last_endpoint(pull), endpoint);
+    }
+    sennit_loop_close(loop);
+    if (err == SENNIT_OK)
+        assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
+static void
+adopting_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    assert_true(test_alloc_every_failure(adopt, NULL) > 5);
+}
+
 /* ---- none left --------------------------------------------------------- */
 
 /* A process with `count` raw connections; it closes half of them for the first octet in
@@ -804,6 +843,7 @@ main(void)
               a_program_that_is_executed_finds_no_descriptor_of_ours),
         cmocka_unit_test(a_listening_descriptor_is_adopted),
         cmocka_unit_test(who_knocked_before_is_served),
+        cmocka_unit_test(adopting_survives_every_failed_allocation),
         cmocka_unit_test(what_does_not_listen_is_refused_and_left_alone),
     };
 

@@ -230,6 +230,7 @@ typedef struct proxy {
     char endpoint[64];
     int client;
     int server;
+    size_t skip; /* octets of the client that are for the proxy */
 } proxy;
 
 static void
@@ -237,6 +238,7 @@ proxy_open(proxy *p)
 {
     p->listener = raw_listen(p->endpoint);
     p->client = p->server = -1;
+    p->skip = 0;
 }
 
 static void
@@ -521,6 +523,103 @@ ipc_and_inproc_go_past_the_proxy(void **state)
     }
 }
 
+static bool
+is_closed(int fd)
+{
+    uint8_t octet;
+    ssize_t size = recv(fd, &octet, 1, MSG_DONTWAIT | MSG_PEEK);
+
+    return size == 0 || (size < 0 && errno != EAGAIN);
+}
+
+/* A proxy that takes everybody there, as often as they come. */
+typedef struct busy_proxy {
+    proxy p;
+    const char *server;
+} busy_proxy;
+
+static void
+serve(busy_proxy *b)
+{
+    static const uint8_t answers[] = "\x05\x00\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00";
+    proxy *p = &b->p;
+    int client = accept4(p->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (client >= 0) {
+        if (p->client >= 0)
+            close(p->client);
+        if (p->server >= 0)
+            close(p->server);
+        p->client = client;
+        p->server = raw_connect(b->server);
+        assert_int_equal(send(client, answers, sizeof answers - 1, MSG_NOSIGNAL),
+                         sizeof answers - 1);
+        p->skip = sizeof METHODS - 1 + sizeof TO_HOST - 1;
+    }
+    if (p->client < 0)
+        return;
+    /* One end that closes closes the other. */
+    if (is_closed(p->client) || is_closed(p->server)) {
+        close(p->client);
+        close(p->server);
+        p->client = p->server = -1;
+        return;
+    }
+    while (p->skip > 0) {
+        uint8_t sink[64];
+        ssize_t size = recv(p->client, sink, p->skip < 64 ? p->skip : 64, MSG_DONTWAIT);
+
+        if (size <= 0)
+            return;
+        p->skip -= (size_t)size;
+    }
+    relay(p);
+}
+
+static void
+connect_through(test_alloc *alloc, void *arg)
+{
+    sennit_loop_opts loop_opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_sock_opts opts;
+    sennit_sock *pull = NULL;
+    sennit_sock *push = NULL;
+    busy_proxy b;
+    sennit_err err;
+    net n;
+
+    (void)arg;
+    proxy_open(&b.p);
+    opts = proxied(&b.p);
+    loop_opts.allocator = &alloc->allocator;
+    err = sennit_loop_open(&n.loop, &loop_opts);
+    if (err == SENNIT_OK) {
+        sennit_sock_opts plain = net_opts();
+
+        err = sennit_sock_open(&pull, n.loop, SENNIT_PULL, &plain);
+        if (err == SENNIT_OK)
+            err = sennit_sock_open(&push, n.loop, SENNIT_PUSH, &opts);
+        if (err == SENNIT_OK)
+            err = sennit_sock_bind(pull, "tcp://127.0.0.1:*");
+        if (err == SENNIT_OK)
+            err = sennit_sock_connect(push, "tcp://host.test:5555");
+        if (err == SENNIT_OK) {
+            b.server = sennit_sock_last_endpoint(pull);
+            NET_UNTIL(&n, (serve(&b), net_stats(push).connections == 1 &&
+                                          net_stats(pull).connections == 1));
+        }
+        sennit_loop_close(n.loop);
+    }
+    assert_true(err == SENNIT_OK || err == SENNIT_ENOMEM);
+    proxy_close(&b.p);
+}
+
+static void
+a_connect_through_a_proxy_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    assert_true(test_alloc_every_failure(connect_through, NULL) > 10);
+}
+
 int
 main(void)
 {
@@ -538,6 +637,7 @@ main(void)
         cmocka_unit_test(a_proxy_that_is_silent_is_left_after_the_connect_timeout),
         cmocka_unit_test(a_socket_closes_in_the_middle_of_speaking_to_a_proxy),
         cmocka_unit_test(ipc_and_inproc_go_past_the_proxy),
+        cmocka_unit_test(a_connect_through_a_proxy_survives_every_failed_allocation),
     };
     enum { OTHERS = sizeof others / sizeof others[0] };
     struct CMUnitTest tests[ROWS + OTHERS];

@@ -433,6 +433,38 @@ a_number_that_is_refused_is_named(void **state)
     net_close(&n);
 }
 
+/* The same for what is asked for after the bind, and must be set on each connection. */
+static void
+an_accepted_connection_without_its_options_is_no_connection(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *pull;
+    sennit_event event;
+    int raw;
+
+    (void)state;
+    net_open(&n);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    net_bind(pull, TCP);
+    opts.tcp_keepalive = 1;
+    opts.tcp_keepalive_idle_s = 40000;
+    assert_int_equal(sennit_sock_set_opts(pull, &opts), SENNIT_OK);
+    raw = raw_connect(sennit_sock_last_endpoint(pull));
+    event = net_event(&n, pull, SENNIT_EVENT_ACCEPT_FAILED);
+    assert_int_equal(event.err, SENNIT_EINVAL);
+    assert_string_equal(event.reason, "tcp_keepalive_idle_s was refused by the system");
+    raw_until_closed(&n, raw);
+    close(raw);
+    opts.tcp_keepalive_idle_s = 4000;
+    assert_int_equal(sennit_sock_set_opts(pull, &opts), SENNIT_OK);
+    raw = raw_connect(sennit_sock_last_endpoint(pull));
+    raw_handshake(&n, raw, "PUSH", NULL);
+    NET_UNTIL(&n, net_stats(pull).connections == 1);
+    assert_int_equal(option_of(other_end(raw), IPPROTO_TCP, TCP_KEEPIDLE), 4000);
+    close(raw);
+    net_close(&n);
+}
+
 /* ---- sources ----------------------------------------------------------- */
 
 static void
@@ -709,6 +741,7 @@ main(void)
         cmocka_unit_test(a_device_is_bound_to),
         cmocka_unit_test(an_option_that_is_refused_is_named),
         cmocka_unit_test(a_number_that_is_refused_is_named),
+        cmocka_unit_test(an_accepted_connection_without_its_options_is_no_connection),
         cmocka_unit_test(a_connect_comes_from_its_source),
         cmocka_unit_test(a_source_that_is_not_ours_fails_the_attempt_or_the_call),
         cmocka_unit_test(networks_are_read_and_matched),
