@@ -108,8 +108,8 @@ segment_at(const sni_outq *queue, size_t i)
     return &queue->ring[at >= queue->capacity ? at - queue->capacity : at];
 }
 
-/* Inline, because a release does not call it. */
-static inline bool
+#ifndef NDEBUG
+static bool
 counts_are_exact(const sni_outq *queue)
 {
     size_t bytes = 0;
@@ -127,6 +127,7 @@ counts_are_exact(const sni_outq *queue)
     }
     return bytes == queue->bytes && msgs == queue->msgs;
 }
+#endif
 
 static void
 check_law(const sni_outq *queue)
