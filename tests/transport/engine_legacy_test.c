@@ -500,6 +500,28 @@ subscriptions_go_between_frames_to_a_1_0_peer(void **state)
     }
 }
 
+/* So it may still be dropped while the kernel has the control lane. */
+static void
+control_alone_lends_nothing_of_the_queue(void **state)
+{
+    test_rig_opts opts = opts_of(SENNIT_XSUB);
+    sennit_bytes parts[SNI_SEND_PARTS];
+    test_alloc alloc;
+    test_rig rig;
+
+    (void)state;
+    open_peer(&rig, &alloc, &opts, WIRE("\1\0"));
+    assert_int_equal(test_rig_send(&rig, body, 100, false), SENNIT_OK);
+    assert_int_equal(sni_engine_send(rig.engine, SNI_ENGINE_SUBSCRIBE, sni_bytes("t", 1)),
+                     SENNIT_OK);
+    assert_int_equal(sni_engine_output(rig.engine, parts, SNI_SEND_PARTS), 1);
+    assert_true(sni_outq_drop_oldest(&rig.outq));
+    assert_int_equal(sni_engine_wrote(rig.engine, parts[0].size), 0);
+    assert_int_equal(sni_engine_output(rig.engine, parts, SNI_SEND_PARTS), 0);
+    test_rig_fini(&rig);
+    assert_int_equal(alloc.live_blocks, 0);
+}
+
 static void
 nothing_follows_a_half_sent_1_0_frame_when_it_breaks(void **state)
 {
@@ -769,6 +791,7 @@ main(void)
         cmocka_unit_test(a_reconnect_sends_whole_messages_to_a_peer_of_any_version),
         cmocka_unit_test(dropping_leaves_whole_messages_to_a_peer_of_any_version),
         cmocka_unit_test(subscriptions_go_between_frames_to_a_1_0_peer),
+        cmocka_unit_test(control_alone_lends_nothing_of_the_queue),
         cmocka_unit_test(nothing_follows_a_half_sent_1_0_frame_when_it_breaks),
         cmocka_unit_test(a_hostile_length_of_a_1_0_peer_costs_what_was_received),
     };
