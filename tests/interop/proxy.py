@@ -132,6 +132,24 @@ def pipeline(bench):
         "bytes": sum(len(b"%d" % number) for number in range(3000))}, "counts")
 
 
+def broker(bench):
+    proxy = Proxy(bench, front=f"XSUB@{TCP}", back=f"XPUB@{TCP}")
+    pub = joined(bench, "XPUB", proxy.at["front"])
+    sub = joined(bench, "SUB", proxy.at["back"])
+    sub.subscribe(b"a")
+    equal(pub.recv(), [b"\x01a"], "subscription")
+    pub.send([b"b", b"not this"])
+    pub.send([b"abc", b"", b"this"])
+    equal(sub.recv(), [b"abc", b"", b"this"], "publication")
+    sub.unsubscribe(b"a")
+    equal(pub.recv(), [b"\x00a"], "end of it")
+    other = joined(bench, "XSUB", proxy.at["back"])
+    other.send([b"\x01b"])
+    equal(pub.recv(), [b"\x01b"], "subscription of an XSUB")
+    other.close()
+    equal(pub.recv(), [b"\x00b"], "end of it with its connection")
+
+
 def forwarder(bench):
     pub = bench.theirs("XPUB")
     proxy = Proxy(bench, "--subscribe", "a", "--subscribe", "b",
@@ -243,6 +261,7 @@ if __name__ == "__main__":
         ("binding what is bound is a failure, not a usage error", bind_twice),
         ("REQ and REP pass ROUTER and DEALER", queue),
         ("a pipeline passes in order and is counted", pipeline),
+        ("subscriptions and publications pass XSUB and XPUB", broker),
         ("a SUB and a PUB forward what --subscribe says", forwarder),
         ("a side has several endpoints, bound and connected", several_endpoints),
         ("--capture gets both ways", captures),

@@ -251,6 +251,51 @@ a_long_stream_passes_full_queues_in_order(void **state)
     }
 }
 
+/* A broker: subscriptions go one way, publications the other. The publisher sends only
+ * what somebody behind the broker wants. */
+static void
+topics_and_publications_pass_a_broker(void **state)
+{
+    static const sennit_bytes a = { (const uint8_t *)"a", 1 };
+    static const sennit_bytes b = { (const uint8_t *)"b", 1 };
+
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        rig r;
+        sennit_sock *pub;
+        sennit_sock *late;
+        sennit_sock *sub;
+
+        rig_open(&r, SENNIT_XSUB, SENNIT_XPUB, (transport)via, NULL, NULL);
+        pub = joined(&r, SENNIT_PUB, r.front_at, NULL);
+        sub = joined(&r, SENNIT_SUB, r.back_at, NULL);
+        assert_int_equal(sennit_sock_subscribe(sub, a), SENNIT_OK);
+        assert_int_equal(sennit_sock_subscribe(sub, b), SENNIT_OK);
+        NET_UNTIL(&r.n, net_stats(pub).subscriptions == 2);
+        net_send(pub, "c|nobody's");
+        net_send(pub, "a1|one");
+        net_send(pub, "b2||two");
+        assert_string_equal(net_recv(sub), "a1|one");
+        assert_string_equal(net_recv(sub), "b2||two");
+        assert_int_equal(net_stats(pub).dropped_no_peer_msgs, 1);
+        /* A publisher that comes later is told what is wanted already. */
+        late = joined(&r, SENNIT_PUB, r.front_at, NULL);
+        NET_UNTIL(&r.n, net_stats(late).subscriptions == 2);
+        net_send(late, "a|late");
+        assert_string_equal(net_recv(sub), "a|late");
+        assert_int_equal(sennit_sock_unsubscribe(sub, a), SENNIT_OK);
+        NET_UNTIL(&r.n, net_stats(pub).subscriptions == 1);
+        /* And what a subscriber wanted that is gone is wanted no more. */
+        sennit_sock_close(sub);
+        NET_UNTIL(&r.n, net_stats(pub).subscriptions == 0);
+        assert_int_equal(stats_of(&r).front_received.msgs, 3);
+        assert_int_equal(stats_of(&r).back_sent.msgs, 3);
+        assert_int_equal(stats_of(&r).back_received.msgs, 4);
+        assert_int_equal(stats_of(&r).front_sent.msgs, 4);
+        rig_close(&r);
+    }
+}
+
 static void
 one_socket_may_be_front_and_back(void **state)
 {
@@ -719,6 +764,47 @@ paused_it_takes_nothing_and_resumed_it_goes_on(void **state)
     rig_close(&r);
 }
 
+/* A broker that may not lose: a subscriber that does not read stops the publishers, and
+ * only them. The publisher has room for some topics then, but not for this one. */
+static void
+a_subscriber_that_blocks_a_broker_is_waited_for_asleep(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    rig r;
+    sennit_sock *push;
+    sennit_sock *sub;
+    sennit_sock *req;
+    unsigned sent = 0;
+    unsigned received = 0;
+
+    (void)state;
+    net_open(&r.n);
+    opts.send_hwm_msgs = 2;
+    opts.recv_hwm_msgs = 2;
+    r.front = net_sock(&r.n, SENNIT_PULL, &opts);
+    opts.slow_subscriber = SENNIT_SLOW_BLOCK;
+    r.back = net_sock(&r.n, SENNIT_XPUB, &opts);
+    opts.slow_subscriber = SENNIT_SLOW_DROP_NEW;
+    snprintf(r.front_at, sizeof r.front_at, "%s", net_bind(r.front, INPROC));
+    snprintf(r.back_at, sizeof r.back_at, "%s", net_bind(r.back, INPROC));
+    assert_int_equal(sennit_proxy_open(&r.proxy, r.front, r.back, NULL), SENNIT_OK);
+    req = steer(&r, SENNIT_REP, SENNIT_REQ);
+    push = joined(&r, SENNIT_PUSH, r.front_at, &opts);
+    sub = joined(&r, SENNIT_SUB, r.back_at, &opts);
+    assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }), SENNIT_OK);
+    NET_UNTIL(&r.n, net_stats(r.back).subscriptions == 1);
+    NET_DOING(&r.n, !(sennit_sock_ready(push) & SENNIT_WRITABLE) && sent > 0)
+    while (net_try_send(push, "news", SENNIT_DONTWAIT) == SENNIT_OK)
+        sent++;
+    check_sleeps(&r, 500, 500 / 2 + 20);
+    assert_string_equal(order(&r, req, "PAUSE"), "");
+    assert_string_equal(order(&r, req, "RESUME"), "");
+    for (; received < sent; received++)
+        assert_string_equal(net_recv(sub), "news");
+    assert_int_equal(stats_of(&r).dropped_msgs, 0);
+    rig_close(&r);
+}
+
 /* ---- capture ------------------------------------------------------------ */
 
 static void
@@ -905,6 +991,7 @@ every_wrong_call_has_its_own_error(void **state)
     sennit_sock *pull;
     sennit_sock *rep;
     sennit_sock *req;
+    sennit_sock *stream;
     sennit_proxy *none = NULL;
 
     (void)state;
@@ -916,6 +1003,7 @@ every_wrong_call_has_its_own_error(void **state)
     pull = net_sock(&r.n, SENNIT_PULL, NULL);
     rep = net_sock(&r.n, SENNIT_REP, NULL);
     req = net_sock(&r.n, SENNIT_REQ, NULL);
+    stream = net_sock(&r.n, SENNIT_STREAM, NULL);
     assert_int_equal(sennit_proxy_open(&none, NULL, r.back, NULL), SENNIT_EINVAL);
     assert_int_equal(sennit_proxy_open(&none, r.front, NULL, NULL), SENNIT_EINVAL);
     assert_int_equal(sennit_proxy_open(&none, r.front, foreign, NULL), SENNIT_EINVAL);
@@ -927,6 +1015,9 @@ every_wrong_call_has_its_own_error(void **state)
     assert_int_equal(sennit_proxy_open(&none, pub, push, NULL), SENNIT_ENOTSUP);
     assert_int_equal(sennit_proxy_open(&none, pull, pull, NULL), SENNIT_ENOTSUP);
     assert_int_equal(sennit_proxy_open(&none, req, req, NULL), SENNIT_ENOTSUP);
+    assert_int_equal(sennit_proxy_open(&none, stream, r.back, NULL), SENNIT_ENOTSUP);
+    assert_int_equal(sennit_proxy_open(&none, r.front, stream, NULL), SENNIT_ENOTSUP);
+    assert_int_equal(sennit_proxy_open(&none, stream, stream, NULL), SENNIT_ENOTSUP);
     assert_null(none);
     assert_int_equal(sennit_proxy_steer(r.proxy, NULL), SENNIT_EINVAL);
     assert_int_equal(sennit_proxy_steer(r.proxy, foreign), SENNIT_EINVAL);
@@ -1115,6 +1206,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(frames_of_every_size_pass_and_are_counted),
     cmocka_unit_test(bodies_pass_without_a_copy),
     cmocka_unit_test(a_long_stream_passes_full_queues_in_order),
+    cmocka_unit_test(topics_and_publications_pass_a_broker),
     cmocka_unit_test(one_socket_may_be_front_and_back),
     cmocka_unit_test(rep_and_req_go_in_lock_step),
     { "D31 a: without a worker it sleeps, and serves what waits when one comes", d31a,
@@ -1128,6 +1220,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_control_that_only_receives_is_obeyed_without_an_answer),
     cmocka_unit_test(a_flood_of_commands_does_not_stop_the_forwarding),
     cmocka_unit_test(paused_it_takes_nothing_and_resumed_it_goes_on),
+    cmocka_unit_test(a_subscriber_that_blocks_a_broker_is_waited_for_asleep),
     cmocka_unit_test(the_capture_gets_every_message_of_both_ways_whole),
     cmocka_unit_test(a_capture_that_is_full_misses_and_stalls_nothing),
     cmocka_unit_test(a_reply_to_a_client_that_is_gone_is_dropped_and_counted),
