@@ -560,6 +560,23 @@ a_receive_mark_that_is_raised_counts_at_once(void **state)
 }
 
 static void
+an_age_limit_is_refused_where_nobody_would_obey_it(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *push;
+
+    (void)state;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    net_connect(push, net_vacant(INPROC));
+    opts.send_age_max_ms = 1;
+    assert_int_equal(sennit_sock_set_opts(push, &opts), SENNIT_ENOTSUP);
+    assert_string_equal(sennit_loop_why(n.loop),
+                        "send_age_max_ms is not built for inproc: use tcp or ipc");
+    net_close(&n);
+}
+
+static void
 the_last_linger_that_was_set_counts(void **state)
 {
     sennit_sock_opts opts = net_opts();
@@ -639,6 +656,7 @@ main(void)
         cmocka_unit_test(a_type_that_is_not_there_is_not_opened),
         cmocka_unit_test(a_send_mark_that_is_moved_counts_at_once),
         cmocka_unit_test(a_receive_mark_that_is_raised_counts_at_once),
+        cmocka_unit_test(an_age_limit_is_refused_where_nobody_would_obey_it),
         cmocka_unit_test(the_last_linger_that_was_set_counts),
         cmocka_unit_test(a_timeout_that_is_set_later_counts_for_the_next_call),
         cmocka_unit_test(only_events_that_were_asked_for_are_told),

@@ -36,7 +36,7 @@ static void
 a_peer_is_told_with_all_that_is_known_of_it(void **state)
 {
     (void)state;
-    for (int via = 0; via < INPROC; via++) {
+    for (int via = 0; via < TRANSPORTS; via++) {
         sennit_sock_opts opts = net_opts();
         sennit_sock *router;
         sennit_sock *dealer;
@@ -154,7 +154,7 @@ static void
 what_each_peer_got_and_sent_is_counted(void **state)
 {
     (void)state;
-    for (int via = 0; via < INPROC; via++) {
+    for (int via = 0; via < TRANSPORTS; via++) {
         sennit_sock *router;
         sennit_sock *dealers[2];
         uint32_t numbers[2];
@@ -204,7 +204,7 @@ static void
 what_is_unread_is_counted_in_messages_and_bytes(void **state)
 {
     (void)state;
-    for (int via = 0; via < INPROC; via++) {
+    for (int via = 0; via < TRANSPORTS; via++) {
         sennit_sock *push;
         sennit_sock *pull;
 
@@ -338,6 +338,30 @@ an_accepted_peer_that_is_disconnected_gets_what_was_queued_for_it(void **state)
         net_check_law(push);
         net_close(&n);
     }
+}
+
+/* What an inproc peer was sent it has; it stays away, as nobody tries again. */
+static void
+an_inproc_peer_that_is_disconnected_reads_what_it_has(void **state)
+{
+    sennit_sock *push;
+    sennit_sock *pull;
+
+    (void)state;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, NULL);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    net_join(&n, push, pull, INPROC);
+    net_send(push, "one");
+    assert_int_equal(sennit_sock_disconnect_peer(push, only_peer(push).number),
+                     SENNIT_OK);
+    net_event(&n, push, SENNIT_EVENT_DISCONNECTED);
+    net_event(&n, pull, SENNIT_EVENT_DISCONNECTED);
+    assert_string_equal(net_recv(pull), "one");
+    assert_int_equal(net_stats(push).connections + net_stats(pull).connections, 0);
+    assert_int_equal(net_try_send(push, "two", SENNIT_DONTWAIT), SENNIT_EAGAIN);
+    net_check_law(push);
+    net_close(&n);
 }
 
 static void
@@ -509,6 +533,7 @@ main(void)
         cmocka_unit_test(a_peers_properties_are_found_by_name_without_regard_to_case),
         cmocka_unit_test(
             an_accepted_peer_that_is_disconnected_gets_what_was_queued_for_it),
+        cmocka_unit_test(an_inproc_peer_that_is_disconnected_reads_what_it_has),
         cmocka_unit_test(one_that_we_connected_is_connected_again),
         cmocka_unit_test(waiting_for_connections_ends_with_the_last_of_them),
         cmocka_unit_test(waiting_for_subscriptions_counts_pairs_of_peer_and_topic),

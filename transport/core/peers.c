@@ -209,22 +209,36 @@ find_inproc(const sennit_sock *sock, uint32_t number)
     return NULL;
 }
 
+static sni_pipe *
+find_inproc(const sennit_sock *sock, uint32_t number)
+{
+    for (sni_link *link = sock->pipes.next; link != &sock->pipes; link = link->next) {
+        sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, link);
+
+        if (pipe->inproc != NULL && pipe->peer.number == number && pipe->peer.connected)
+            return pipe;
+    }
+    return NULL;
+}
+
 sennit_err
 sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer)
 {
     static const char reason[] = "disconnected by the application";
     sni_session *session;
-    sni_pipe *inproc;
+    sni_pipe *pipe;
 
     if (!sni_loop_owned(sock->loop))
         return SENNIT_ETHREAD;
     session = find_session(sock, peer);
-    inproc = find_inproc(sock, peer);
+    pipe = session == NULL ? find_inproc(sock, peer) : NULL;
     if (session != NULL)
         sni_session_dismiss(session, true, SENNIT_OK, reason);
-    else if (inproc != NULL)
-        sni_inproc_end(inproc, SENNIT_OK, reason);
-    return session != NULL || inproc != NULL ? SENNIT_OK : SENNIT_ENOENT;
+    else if (pipe != NULL)
+        sni_inproc_end(pipe, SENNIT_OK, reason);
+    else
+        return SENNIT_ENOENT;
+    return SENNIT_OK;
 }
 
 /* ---- waiting for them -------------------------------------------------- */

@@ -132,8 +132,8 @@ sni_pipe_retire(sni_pipe *pipe)
 
 /* ---- accounting -------------------------------------------------------- */
 
-static bool
-is_full(const sni_pipe *pipe)
+bool
+sni_pipe_full(const sni_pipe *pipe)
 {
     const sennit_sock_opts *opts = &pipe->sock->opts;
 
@@ -159,7 +159,7 @@ is_open(const sni_pipe *pipe)
 void
 sni_pipe_update_writable(sni_pipe *pipe)
 {
-    bool writable = is_open(pipe) && !is_full(pipe);
+    bool writable = is_open(pipe) && !sni_pipe_full(pipe);
 
     if (pipe->peer.writable == writable)
         return;

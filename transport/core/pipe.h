@@ -94,6 +94,9 @@ void sni_pipe_wrote(sni_pipe *pipe, size_t ended);
 /* Bytes received and not handed out. */
 size_t sni_pipe_unread_bytes(const sni_pipe *pipe);
 
+/* Whether as much waits as the marks allow. */
+bool sni_pipe_full(const sni_pipe *pipe);
+
 /* Queues drained or high-water mark crossed: keeps peer->writable true. */
 void sni_pipe_update_writable(sni_pipe *pipe);
 

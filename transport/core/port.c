@@ -16,7 +16,8 @@ pushed(sni_pipe *pipe, const sni_msg *msg, bool more, bool kept)
     if (!more) {
         if (!kept)
             sni_pipe_count_disconnect(pipe, 1);
-        sni_pipe_update_writable(pipe);
+        if (sni_pipe_full(pipe))
+            sni_pipe_update_writable(pipe);
         if (pipe->particular)
             sni_fresh_watch(pipe);
     }
