@@ -209,18 +209,6 @@ find_inproc(const sennit_sock *sock, uint32_t number)
     return NULL;
 }
 
-static sni_pipe *
-find_inproc(const sennit_sock *sock, uint32_t number)
-{
-    for (sni_link *link = sock->pipes.next; link != &sock->pipes; link = link->next) {
-        sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, link);
-
-        if (pipe->inproc != NULL && pipe->peer.number == number && pipe->peer.connected)
-            return pipe;
-    }
-    return NULL;
-}
-
 sennit_err
 sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer)
 {
