@@ -12,7 +12,6 @@ import os
 import re
 from collections import namedtuple
 
-from pairs import BUILT
 from peer import HERE
 from raw import RawListener, Wire
 from suite import equal, main, until
@@ -77,7 +76,7 @@ def read_rows():
         kind = given["target_socket"].split(" ")[1]
         if wait_ms > PATIENCE_MS:
             reason = None
-        yield Row(name, kind if kind in BUILT else kind[1:], options,
+        yield Row(name, kind, options,
                   b"".join(map(bytes.fromhex, given["send_first_hex"])),
                   bytes.fromhex(given["send_hex"]), events.startswith("READY"),
                   output.split(" "), reason)
@@ -242,4 +241,4 @@ if __name__ == "__main__":
     rows = list(read_rows())
     main([*map(they_connect, rows),
           *(we_connect(row) for row in rows if row.name not in ABOVE),
-          *(all_at_once(rows, kind) for kind in ("ROUTER", "REP", "PUB"))])
+          *(all_at_once(rows, kind) for kind in ("ROUTER", "REP", "PUB", "XPUB"))])

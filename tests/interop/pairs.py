@@ -116,10 +116,15 @@ def router_router(a, b, body):
     equal(a.recv(), [b.identity, *back(body)], "ROUTER back to ROUTER")
 
 
+def notice(pub, sub):
+    """What the XPUB is told next. libzmq's SUB tells nothing while nobody calls it."""
+    return until("XPUB is told", lambda: (sub.try_recv(0.001), pub.try_recv(0.02))[1])
+
+
 def subscribed(pub, sub):
     sub.subscribe(b"")
     if pub.kind == "XPUB":
-        equal(pub.recv(), [b"\x01"], "the subscription at XPUB")
+        equal(notice(pub, sub), [b"\x01"], "the subscription at XPUB")
         return
 
     def probe():
@@ -155,7 +160,6 @@ TABLE = (
 )
 TYPES = ("PAIR", "PUB", "SUB", "REQ", "REP", "DEALER", "ROUTER", "PULL", "PUSH", "XPUB",
          "XSUB")
-BUILT = TYPES[:9]  # ours, so far
 DRAFTS = ("SERVER", "CLIENT", "RADIO", "DISH", "GATHER", "SCATTER")
 
 
@@ -165,9 +169,8 @@ def directions():
         return function and (lambda ours, theirs, *rest: function(theirs, ours, *rest))
 
     for one, other, meet, talk in TABLE:
-        if one in BUILT:
-            yield one, other, meet, talk
-        if other != one and other in BUILT:
+        yield one, other, meet, talk
+        if other != one:
             yield other, one, swapped(meet), swapped(talk)
 
 
@@ -201,7 +204,7 @@ def good_cases():
 
 def bad_cases(kinds):
     good = {(ours, theirs) for ours, theirs, *_ in directions()}
-    for ours in BUILT:
+    for ours in TYPES:
         for theirs in kinds:
             if (ours, theirs) in good:
                 continue

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Peers that are killed, restarted, late or many."""
 
-from pairs import directions
+from pairs import directions, notice
 from peer import Refused
 from raw import RawListener
 from suite import equal, main, until
@@ -48,7 +48,7 @@ def subscribed_again(pub, sub, survivor, is_told):
     if sub is not survivor:
         sub.subscribe(b"")
     if pub.kind == "XPUB" and is_told:
-        equal(pub.recv(), [b"\x01"], "the new subscription at XPUB")
+        equal(notice(pub, sub), [b"\x01"], "the new subscription at XPUB")
         return
     probe = until("the subscription reaches PUB",
                   lambda: (pub.send([b"probe"]), sub.try_recv(0.02))[1])
