@@ -805,6 +805,33 @@ a_subscriber_that_blocks_a_broker_is_waited_for_asleep(void **state)
     rig_close(&r);
 }
 
+/* Others of the loop get their turn, however much there is to forward. */
+static void
+a_turn_forwards_a_bounded_burst(void **state)
+{
+    enum { MESSAGES = 900, BURST = 256 };
+    sennit_sock_opts opts = net_opts();
+    rig r;
+    sennit_sock *push;
+    uint64_t before;
+
+    (void)state;
+    opts.recv_hwm_msgs = 0;
+    rig_open(&r, SENNIT_PULL, SENNIT_PUSH, INPROC, &opts, NULL);
+    push = joined(&r, SENNIT_PUSH, r.front_at, &opts);
+    (void)joined(&r, SENNIT_PULL, r.back_at, &opts);
+    sennit_proxy_pause(r.proxy);
+    for (int i = 0; i < MESSAGES; i++)
+        net_send(push, "x");
+    sennit_proxy_resume(r.proxy);
+    for (before = 0; before < MESSAGES; before = stats_of(&r).back_sent.msgs) {
+        assert_int_equal(sennit_loop_turn(r.n.loop, 0), SENNIT_OK);
+        assert_true(stats_of(&r).back_sent.msgs > before);
+        assert_true(stats_of(&r).back_sent.msgs - before <= BURST);
+    }
+    rig_close(&r);
+}
+
 /* ---- capture ------------------------------------------------------------ */
 
 static void
@@ -1220,6 +1247,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_control_that_only_receives_is_obeyed_without_an_answer),
     cmocka_unit_test(a_flood_of_commands_does_not_stop_the_forwarding),
     cmocka_unit_test(paused_it_takes_nothing_and_resumed_it_goes_on),
+    cmocka_unit_test(a_turn_forwards_a_bounded_burst),
     cmocka_unit_test(a_subscriber_that_blocks_a_broker_is_waited_for_asleep),
     cmocka_unit_test(the_capture_gets_every_message_of_both_ways_whole),
     cmocka_unit_test(a_capture_that_is_full_misses_and_stalls_nothing),
