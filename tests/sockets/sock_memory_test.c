@@ -62,9 +62,9 @@ open_run(run *r, test_alloc *alloc, const scenario *what)
     TWICE(err, sennit_loop_open(&r->n.loop, &opts));
     assert_int_equal(err, SENNIT_OK);
     r->started = sennit_loop_now(r->n.loop);
-    r->from = open_sock(r, what->sender, "from");
-    r->to = open_sock(r, what->receiver, "to");
-    if (what->receiver == SENNIT_SUB) {
+    r->from = open_sock(r, what->sender, what->sender == SENNIT_STREAM ? "" : "from");
+    r->to = open_sock(r, what->receiver, what->receiver == SENNIT_STREAM ? "" : "to");
+    if (what->receiver == SENNIT_SUB || what->receiver == SENNIT_XSUB) {
         TWICE(err, sennit_sock_subscribe(r->to, all));
         assert_int_equal(err, SENNIT_OK);
     }
@@ -223,7 +223,7 @@ numbers_go_one_way(test_alloc *alloc, void *arg)
         while (recv_number(&r, &r.last))
             continue;
     }
-    if (r.what->sender != SENNIT_PUB)
+    if (r.what->sender != SENNIT_PUB && r.what->sender != SENNIT_XPUB)
         net_check_law(r.from);
     sennit_loop_close(r.n.loop);
 }
@@ -348,6 +348,135 @@ round_trips(test_alloc *alloc, void *arg)
     sennit_loop_close(r.n.loop);
 }
 
+/* All that an option costs memory for, at both ends: copies of what it points to, a first
+ * message, properties, timers of age and of heartbeats, messages that are moved. */
+static sennit_sock_opts
+all_opts(sennit_sock_type type)
+{
+    static const sennit_property property = { "X-Name", { (const uint8_t *)"me", 2 } };
+    sennit_sock_opts opts = net_opts();
+
+    opts.reconnect_max_ms = 1;
+    opts.properties = &property;
+    opts.properties_count = 1;
+    opts.heartbeat_interval_ms = 1;
+    opts.heartbeat_timeout_ms = 0;
+    opts.send_age_max_ms = 1000;
+    opts.recv_batch_bytes = 1024;
+    opts.conflate = true;
+    if (type == SENNIT_DEALER) {
+        opts.hello = (sennit_bytes){ (const uint8_t *)"H", 1 };
+        opts.hiccup = (sennit_bytes){ (const uint8_t *)"L", 1 };
+    }
+    return opts;
+}
+
+static void
+open_with_all(run *r, test_alloc *alloc, const scenario *what)
+{
+    sennit_loop_opts loop_opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_sock_opts from = all_opts(what->sender);
+    sennit_sock_opts to = all_opts(what->receiver);
+    sennit_err err;
+
+    r->alloc = alloc;
+    r->what = what;
+    loop_opts.allocator = &alloc->allocator;
+    TWICE(err, sennit_loop_open(&r->n.loop, &loop_opts));
+    assert_int_equal(err, SENNIT_OK);
+    r->started = sennit_loop_now(r->n.loop);
+    TWICE(err, sennit_sock_open(&r->from, r->n.loop, what->sender, &from));
+    assert_int_equal(err, SENNIT_OK);
+    TWICE(err, sennit_sock_open(&r->to, r->n.loop, what->receiver, &to));
+    assert_int_equal(err, SENNIT_OK);
+    if (what->receiver == SENNIT_SUB) {
+        TWICE(err, sennit_sock_subscribe(r->to, (sennit_bytes){ NULL, 0 }));
+        assert_int_equal(err, SENNIT_OK);
+    }
+}
+
+/* Numbers of one frame; the newest always comes through. */
+static void
+the_newest_comes_through(test_alloc *alloc, void *arg)
+{
+    uint32_t sent = 0;
+    uint32_t last = 0;
+    sennit_peer peer;
+    run r;
+
+    open_with_all(&r, alloc, arg);
+    bind_and_connect(&r);
+    while (last < 20) {
+        sennit_sock_opts opts;
+        uint32_t number = 0;
+        uint8_t body[300];
+        size_t size;
+        sennit_err err;
+
+        /* Some are lost with a connection. */
+        sent++;
+        memset(body, 0, sizeof body);
+        memcpy(body, &sent, sizeof sent);
+        (void)send_frame(r.from, body, sizeof body, false);
+        turn(&r);
+        TWICE(err,
+              sennit_sock_recv_bytes(r.to, body, sizeof body, &size, SENNIT_DONTWAIT));
+        if (err == SENNIT_OK && size == sizeof body) {
+            memcpy(&number, body, sizeof number);
+            assert_true(number > last);
+            last = number;
+        }
+        (void)sennit_sock_get_peers(r.to, &peer, 1);
+        sennit_sock_get_opts(r.from, &opts);
+        opts.send_age_max_ms = 1000 + (int)(last % 2);
+        TWICE(err, sennit_sock_set_opts(r.from, &opts));
+        assert_int_equal(err, SENNIT_OK);
+    }
+    sennit_loop_close(r.n.loop);
+}
+
+/* [identity, bytes] one way; the connecter says by what the other is known. */
+static void
+bytes_come_through(test_alloc *alloc, void *arg)
+{
+    bool arrived = false;
+    sennit_err err;
+    run r;
+
+    open_run(&r, alloc, arg);
+    TWICE(err, sennit_sock_bind(r.to, "tcp://127.0.0.1:*"));
+    assert_int_equal(err, SENNIT_OK);
+    TWICE(err, sennit_sock_connect_as(r.from, sennit_sock_last_endpoint(r.to),
+                                      (sennit_bytes){ (const uint8_t *)"them", 4 }));
+    assert_int_equal(err, SENNIT_OK);
+    while (!arrived) {
+        sennit_msg msg;
+
+        if (send_frame(r.from, (const uint8_t *)"them", 4, true) == SENNIT_OK)
+            (void)send_frame(r.from, (const uint8_t *)"some bytes", 10, false);
+        turn(&r);
+        sennit_msg_init(&msg);
+        while (recv_frame(&r, &msg) == SENNIT_OK)
+            arrived = arrived || (!sennit_msg_more(&msg) && sennit_msg_size(&msg) > 0);
+        sennit_msg_fini(&msg);
+        /* And what the connecter itself is told. */
+        sennit_msg_init(&msg);
+        TWICE(err, sennit_sock_recv(r.from, &msg, SENNIT_DONTWAIT));
+        sennit_msg_fini(&msg);
+    }
+    sennit_loop_close(r.n.loop);
+}
+
+static const scenario newest[] = {
+    { "PUSH to PULL with every option", SENNIT_PUSH, SENNIT_PULL, TCP, false },
+    { "bound PUB to SUB with every option", SENNIT_PUB, SENNIT_SUB, TCP, true },
+    { "DEALER to DEALER with every option", SENNIT_DEALER, SENNIT_DEALER, IPC, false },
+};
+
+static const scenario streams[] = {
+    { "STREAM to STREAM", SENNIT_STREAM, SENNIT_STREAM, TCP, false },
+};
+
 static const scenario one_way[] = {
     { "PUSH to PULL over tcp", SENNIT_PUSH, SENNIT_PULL, TCP, false },
     { "bound PUSH to PULL over tcp", SENNIT_PUSH, SENNIT_PULL, TCP, true },
@@ -361,6 +490,9 @@ static const scenario one_way[] = {
     { "bound ROUTER to DEALER over tcp", SENNIT_ROUTER, SENNIT_DEALER, TCP, true },
     { "ROUTER to bound DEALER over tcp", SENNIT_ROUTER, SENNIT_DEALER, TCP, false },
     { "PAIR to PAIR over tcp", SENNIT_PAIR, SENNIT_PAIR, TCP, false },
+    { "bound XPUB to SUB over tcp", SENNIT_XPUB, SENNIT_SUB, TCP, true },
+    { "XPUB to bound XSUB over tcp", SENNIT_XPUB, SENNIT_XSUB, TCP, false },
+    { "bound PUB to XSUB over inproc", SENNIT_PUB, SENNIT_XSUB, INPROC, true },
 };
 
 static const scenario gone[] = {
@@ -397,13 +529,26 @@ gone_survives(void **state)
 }
 
 static void
+newest_survives(void **state)
+{
+    survives(state, the_newest_comes_through);
+}
+
+static void
+streams_survive(void **state)
+{
+    survives(state, bytes_come_through);
+}
+
+static void
 trips_survive(void **state)
 {
     survives(state, round_trips);
 }
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
-#define TESTS       (COUNT(one_way) + COUNT(gone) + COUNT(trips))
+#define TESTS                                                                            \
+    (COUNT(one_way) + COUNT(gone) + COUNT(trips) + COUNT(newest) + COUNT(streams))
 
 static struct CMUnitTest
 test_of(const scenario *what, CMUnitTestFunction check, char name[96])
@@ -428,5 +573,9 @@ main(void)
         tests[count] = test_of(&gone[i], gone_survives, names[count]);
     for (size_t i = 0; i < COUNT(trips); i++, count++)
         tests[count] = test_of(&trips[i], trips_survive, names[count]);
+    for (size_t i = 0; i < COUNT(newest); i++, count++)
+        tests[count] = test_of(&newest[i], newest_survives, names[count]);
+    for (size_t i = 0; i < COUNT(streams); i++, count++)
+        tests[count] = test_of(&streams[i], streams_survive, names[count]);
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }
