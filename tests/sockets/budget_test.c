@@ -16,6 +16,7 @@ static struct {
     unsigned recvs;
     unsigned reaps;
     unsigned nothing; /* reaps that brought nothing */
+    size_t crumb;     /* the kernel takes no more than this at a time; 0: all */
 } io;
 
 static void
@@ -27,7 +28,16 @@ count_done(const sni_op *op)
 static bool
 counting_submit(sni_io *self, sni_op *op)
 {
-    bool is_done = io.real->submit(self, op);
+    static sennit_bytes crumb;
+    bool is_done;
+
+    if (io.crumb > 0 && op->kind == SNI_OP_SEND) {
+        crumb = op->parts[0];
+        crumb.size = crumb.size < io.crumb ? crumb.size : io.crumb;
+        op->parts = &crumb;
+        op->parts_count = 1;
+    }
+    is_done = io.real->submit(self, op);
 
     io.sends += op->kind == SNI_OP_SEND;
     if (is_done)
@@ -279,6 +289,45 @@ a_stream_of_messages_allocates_nothing(void **state)
 }
 
 static void
+send_100(void *arg)
+{
+    for (int i = 0; i < 100; i++)
+        send_64(arg);
+}
+
+/* A kernel that takes everything, a little at a time: nobody else would have a turn
+ * before a long queue was through. */
+static void
+no_connection_keeps_a_turn_to_itself(void **state)
+{
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        sennit_sock *push[2];
+        sennit_sock *pull;
+
+        open_net(&n);
+        pull = endless(SENNIT_PULL);
+        for (int i = 0; i < 2; i++) {
+            push[i] = endless(SENNIT_PUSH);
+            net_join(&n, pull, push[i], (transport)via);
+        }
+        io.crumb = 70; /* a message and a little */
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(sennit_loop_post(n.loop, send_100, push[i]), SENNIT_OK);
+        reset_counts();
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        /* As many in a row, once when they are flushed and once when they go on. */
+        assert_in_range(io.sends, 2, 2 * 2 * SNI_SENDS_IN_A_ROW);
+        for (int i = 0; i < 2; i++)
+            assert_in_range(net_stats(push[i]).delivered_msgs, 1, 20);
+        for (int i = 0; i < 200; i++)
+            recv_64(pull);
+        io.crumb = 0;
+        net_close(&n);
+    }
+}
+
+static void
 an_idle_connection_costs_little_memory(void **state)
 {
     sennit_sock *router;
@@ -307,6 +356,7 @@ main(void)
         cmocka_unit_test(a_burst_of_ten_thousand_takes_less_than_a_hundred_sends),
         cmocka_unit_test(a_batch_is_as_large_as_it_was_set),
         cmocka_unit_test(a_stream_of_messages_allocates_nothing),
+        cmocka_unit_test(no_connection_keeps_a_turn_to_itself),
         cmocka_unit_test(an_idle_connection_costs_little_memory),
     };
 

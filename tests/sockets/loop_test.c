@@ -847,6 +847,69 @@ writing_to_a_peer_that_has_gone_never_raises_sigpipe(void **state)
     assert_int_equal(pipes_raised, 0);
 }
 
+/* ---- the end of a context ---------------------------------------------- */
+
+static void *
+shut_down(void *context)
+{
+    sennit_context_shutdown(context);
+    return NULL;
+}
+
+/* Each call waits for ever; another thread ends it. And then nothing waits any more. */
+static void
+every_call_that_waits_ends_with_its_context(void **state)
+{
+    enum { TURN, RUN, SEND, RECV, WAIT, CALLS };
+
+    (void)state;
+    for (int call = 0; call < CALLS; call++) {
+        sennit_loop_opts loop_opts = SENNIT_LOOP_OPTS_DEFAULT;
+        sennit_sock_opts opts = SENNIT_SOCK_OPTS_DEFAULT;
+        sennit_context *context;
+        pthread_t thread;
+        sennit_sock *pair;
+        sennit_msg msg;
+
+        assert_int_equal(sennit_context_open(&context, NULL), SENNIT_OK);
+        loop_opts.context = context;
+        assert_int_equal(sennit_loop_open(&n.loop, &loop_opts), SENNIT_OK);
+        assert_int_equal(sennit_sock_open(&pair, n.loop, SENNIT_PAIR, &opts), SENNIT_OK);
+        sennit_msg_init(&msg);
+        assert_int_equal(pthread_create(&thread, NULL, shut_down, context), 0);
+        for (int again = 0; again < 2; again++) {
+            sennit_err err = SENNIT_OK;
+
+            switch (call) {
+            case TURN:
+                while (err == SENNIT_OK || err == SENNIT_EINTR)
+                    err = sennit_loop_turn(n.loop, -1);
+                break;
+            case RUN:
+                err = sennit_loop_run(n.loop);
+                break;
+            case SEND:
+                err = sennit_sock_send(pair, &msg, 0);
+                break;
+            case RECV:
+                err = sennit_sock_recv(pair, &msg, again ? SENNIT_DONTWAIT : 0);
+                break;
+            case WAIT:
+                err = sennit_sock_wait_connections(pair, 1, -1);
+                break;
+            }
+            assert_int_equal(err, SENNIT_ETERM);
+        }
+        pthread_join(thread, NULL);
+        assert_int_equal(sennit_sock_bind(pair, "tcp://127.0.0.1:*"), SENNIT_ETERM);
+        assert_int_equal(sennit_sock_connect(pair, "tcp://127.0.0.1:1"), SENNIT_ETERM);
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        sennit_msg_fini(&msg);
+        sennit_loop_close(n.loop);
+        assert_int_equal(sennit_context_close(context), SENNIT_OK);
+    }
+}
+
 /* ---- monitor ----------------------------------------------------------- */
 
 static void
@@ -988,6 +1051,7 @@ main(void)
         cmocka_unit_test(a_foreign_loop_is_woken_by_a_post),
         cmocka_unit_test(a_signal_ends_a_receive_that_waits),
         cmocka_unit_test(writing_to_a_peer_that_has_gone_never_raises_sigpipe),
+        cmocka_unit_test(every_call_that_waits_ends_with_its_context),
         cmocka_unit_test(events_nobody_reads_are_dropped_oldest_first_and_counted),
         cmocka_unit_test(no_event_is_lost_or_out_of_turn_as_long_as_they_fit),
         cmocka_unit_test(the_monitor_tells_a_connections_whole_life_at_both_ends),
