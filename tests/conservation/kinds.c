@@ -6,7 +6,10 @@
 static const kind kinds[] = {
     { SENNIT_PAIR, .sends = true, .receives = true, .one_peer = true },
     { SENNIT_PUB, .sends = true, .fans = true },
-    { SENNIT_SUB, .receives = true, .filters = true, .may_discard = true },
+    { SENNIT_SUB, .receives = true, .subscribes = true, .filters = true,
+      .may_discard = true },
+    { SENNIT_XPUB, .sends = true, .receives = true, .fans = true, .noticed = true },
+    { SENNIT_XSUB, .receives = true, .subscribes = true },
     { SENNIT_REQ, .sends = true, .receives = true, .turns = true, .may_discard = true },
     { SENNIT_REP, .sends = true, .receives = true, .turns = true, .may_discard = true },
     { SENNIT_DEALER, .sends = true, .receives = true, .delimits = true },
@@ -33,7 +36,9 @@ const kind_pair kind_pairs[] = {
     { SENNIT_DEALER, SENNIT_ROUTER }, { SENNIT_ROUTER, SENNIT_ROUTER },
     { SENNIT_REP, SENNIT_REQ },       { SENNIT_REQ, SENNIT_REP },
     { SENNIT_ROUTER, SENNIT_REQ },    { SENNIT_REP, SENNIT_DEALER },
-    { SENNIT_PAIR, SENNIT_PAIR },
+    { SENNIT_PAIR, SENNIT_PAIR },     { SENNIT_XPUB, SENNIT_XSUB },
+    { SENNIT_XSUB, SENNIT_XPUB },     { SENNIT_XPUB, SENNIT_SUB },
+    { SENNIT_SUB, SENNIT_XPUB },      { SENNIT_PUB, SENNIT_XSUB },
 };
 
 const unsigned kind_pairs_count = sizeof kind_pairs / sizeof kind_pairs[0];

@@ -12,8 +12,10 @@ typedef struct kind {
     sennit_sock_type type;
     bool sends;
     bool receives;
-    bool fans;        /* a copy for every peer that subscribed to it */
-    bool filters;     /* subscribes, and throws away what it did not ask for */
+    bool fans;    /* a copy for every peer that subscribed to it */
+    bool noticed; /* receives what its peers subscribe to, and here nothing else */
+    bool subscribes;
+    bool filters;     /* throws away what it did not subscribe to */
     bool addresses;   /* the first frame names the peer */
     bool turns;       /* sends and receives in turn */
     bool delimits;    /* its peers may want an empty frame before the body */

@@ -41,6 +41,8 @@ typedef struct actor {
     uint32_t from_account; /* 0: nobody in particular */
     bool inproc;
     bool dialled;                /* ever */
+    bool ends_slow;              /* SENNIT_SLOW_DISCONNECT */
+    bool ages;                   /* send_age_max_ms, which inproc does not have */
     uint32_t peers[PEERS_NOTED]; /* newest connections, and how they came: slot + 1 */
     size_t peers_via[PEERS_NOTED];
     size_t peers_count;
@@ -368,6 +370,21 @@ check_label(story *s, actor *a, const body_head *head)
     a->from_account = 0;
 }
 
+/* An XPUB is told of a topic that begins or ends. */
+static void
+check_notice(story *s, actor *a, sennit_msg *msg)
+{
+    const uint8_t *data = sennit_msg_data(msg);
+
+    if (sennit_msg_size(msg) == 0 || data[0] > 1 || sennit_msg_more(msg))
+        wrong("step %u: socket %u (XPUB) received what is no notice", s->step,
+              a->account);
+    tell(s, "  %u (XPUB) is told of %s '%.*s'", a->account,
+         data[0] ? "a topic" : "the end of", (int)(sennit_msg_size(msg) - 1),
+         (const char *)data + 1);
+    sennit_msg_fini(msg);
+}
+
 /* False when there is none. */
 static bool
 recv_one(story *s, actor *a, unsigned flags)
@@ -390,6 +407,10 @@ recv_one(story *s, actor *a, unsigned flags)
         wrong("step %u: socket %u (%s) could not receive: %s", s->step, a->account,
               type_name(a), sennit_err_name(err));
     peer = sennit_msg_peer(&msg);
+    if (a->kind->noticed) {
+        check_notice(s, a, &msg);
+        return true;
+    }
     if (a->kind->addresses) {
         a->from_size = sennit_msg_size(&msg);
         memcpy(a->from, sennit_msg_data(&msg), a->from_size);
@@ -501,7 +522,29 @@ pick(story *s, uint32_t which, bool (*fits)(const actor *a))
 static bool
 subscribes(const actor *a)
 {
-    return a->kind->filters;
+    return a->kind->subscribes;
+}
+
+/* Whatever else may change what happens to a message. */
+static void
+choose_options(sennit_sock_opts *opts, const kind *k, test_rng *rng)
+{
+    opts->router_mandatory = k->addresses && test_rng_chance(rng, 40);
+    if (test_rng_chance(rng, 20)) {
+        opts->heartbeat_interval_ms = 50;
+        opts->heartbeat_timeout_ms = test_rng_chance(rng, 50) ? 100 : -1;
+        opts->heartbeat_ttl_ms = test_rng_chance(rng, 50) ? 200 : 0;
+    }
+    if (k->fans)
+        opts->slow_subscriber =
+            (sennit_slow_policy)test_rng_below(rng, SENNIT_SLOW_BLOCK + 1);
+    if (k->sends && test_rng_chance(rng, 10))
+        opts->send_age_max_ms = 1 + (int)test_rng_below(rng, 200);
+    if (test_rng_chance(rng, 20))
+        opts->send_hwm_bytes = 1 + test_rng_below(rng, 20000);
+    if (test_rng_chance(rng, 20))
+        opts->recv_hwm_bytes = 1 + test_rng_below(rng, 20000);
+    opts->immediate = test_rng_chance(rng, 20);
 }
 
 static void
@@ -532,7 +575,7 @@ play_open(story *s, const step *st)
     opts.reconnect_max_ms = 50;
     opts.handshake_timeout_ms = 500;
     opts.connect_timeout_ms = test_rng_chance(&rng, 50) ? 300 : 0;
-    opts.router_mandatory = a->kind->addresses && test_rng_chance(&rng, 40);
+    choose_options(&opts, a->kind, &rng);
     a->account = ledger_open(s->books, a->kind);
     if ((a->kind->type == SENNIT_REQ || a->kind->delimits) && test_rng_chance(&rng, 80)) {
         snprintf(a->identity, sizeof a->identity, "s%u", a->account);
@@ -545,9 +588,17 @@ play_open(story *s, const step *st)
         wrong("step %u: a %s could not be opened: %s", s->step, type_name(a),
               sennit_err_name(err));
     ledger_name(s->books, a->account, a->sock);
-    tell(s, "socket %u: %s %s on node %zu, send %d, receive %d, linger %d", a->account,
-         type_name(a), a->identity, node, opts.send_hwm_msgs, opts.recv_hwm_msgs,
-         opts.linger_ms);
+    /* Sending tries again after a look round, and who subscribes may be others then. */
+    a->ages = opts.send_age_max_ms > 0;
+    a->ends_slow = opts.slow_subscriber == SENNIT_SLOW_DISCONNECT;
+    if (opts.slow_subscriber == SENNIT_SLOW_BLOCK)
+        ledger_blind(s->books, a->account);
+    tell(s,
+         "socket %u: %s %s on node %zu, marks %d and %d, linger %d, slow %d, age %d, "
+         "heartbeat %d, immediate %d",
+         a->account, type_name(a), a->identity, node, opts.send_hwm_msgs,
+         opts.recv_hwm_msgs, opts.linger_ms, opts.slow_subscriber, opts.send_age_max_ms,
+         opts.heartbeat_interval_ms, opts.immediate);
 }
 
 static void
@@ -600,7 +651,7 @@ pick_slot(story *s, const actor *a, uint32_t which, bool to_bind)
         sennit_sock_type type = to_bind ? sl->pair->binder : sl->pair->connecter;
 
         if (type != a->kind->type || a->dials[at] || a->binds[at] ||
-            (sl->transport == STAGE_INPROC && sl->node != a->node))
+            (sl->transport == STAGE_INPROC && (sl->node != a->node || a->ages)))
             continue;
         if (!to_bind || sl->binder == NULL)
             return sl;
@@ -1046,7 +1097,6 @@ static void
 probe_publications(story *s)
 {
     static const char topics[4][5] = { "aa--", "ab--", "ba--", "bb--" };
-    test_rng rng = { s->opts->seed };
 
     for (actor *a = s->actors; a < s->actors + ACTORS; a++) {
         for (unsigned i = 0; a->kind != NULL && a->kind->fans && i < 4; i++) {
@@ -1066,7 +1116,9 @@ probe_publications(story *s)
                 unsigned times;
                 unsigned due;
 
-                if (b->kind == NULL || !b->kind->filters)
+                /* An inproc connection that was ended does not come back. */
+                if (b->kind == NULL || !b->kind->subscribes ||
+                    (a->ends_slow && a->inproc && b->inproc))
                     continue;
                 times =
                     ledger_times_received(s->books, a->account, head.number, b->account);
@@ -1079,7 +1131,6 @@ probe_publications(story *s)
             }
         }
     }
-    (void)rng;
 }
 
 /* All others send once more over what is connected now. */
