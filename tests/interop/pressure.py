@@ -85,6 +85,21 @@ def pub_with_a_slow_sub(bench):
     equal(numbers, sorted(set(numbers)), "order, and each at most once")
 
 
+def xpub_that_waits(bench):
+    """libzmq's XPUB_NODROP: a publication waits for the slowest."""
+    xpub = bench.ours("XPUB", send_hwm_msgs=50, slow_subscriber="block")
+    sub = bench.theirs("SUB", rcvhwm=50, rcvbuf=4096)
+    sub.subscribe(b"")
+    bench.join("tcp", xpub, sub)
+    equal(xpub.recv(), [b"\x01"], "subscription")
+    count = fill(xpub)
+    for i in range(count):
+        equal(sub.recv(), [b"%d" % i, BODY], "message")
+    xpub.send([b"again"])
+    equal(sub.recv(), [b"again"], "message after the jam")
+    equal(xpub.stats()["dropped_hwm_msgs"], 0, "dropped")
+
+
 def router_with_a_slow_dealer(bench):
     router = bench.ours("ROUTER", send_hwm_msgs=50, router_mandatory=True)
     slow = bench.theirs("DEALER", identity=b"slow", rcvhwm=50, rcvbuf=4096)
@@ -130,6 +145,7 @@ if __name__ == "__main__":
            f"{transport}", pull_that_does_not_read(transport)) for transport in ("tcp", "ipc")),
         ("our PUB drops to a slow SUB, counts it, and spares the fast one",
          pub_with_a_slow_sub),
+        ("our XPUB that may not drop is refused, and loses nothing", xpub_that_waits),
         ("our ROUTER's full peer does not hold up another", router_with_a_slow_dealer),
         *((f"40 MiB each way at once, {transport}", large_both_ways(transport))
           for transport in ("tcp", "ipc")),
