@@ -74,7 +74,7 @@
  * as fast as we write, this would never end. */
 #define SNI_SENDS_IN_A_ROW 8
 
-/* How exactly messages are stamped for send_age_max_ms: as much later they are dropped. */
+/* How exactly messages are stamped for send_age_max_ms; they are dropped that late. */
 #define SNI_AGE_GRAIN_NS (5u * 1000u * 1000u)
 
 /* Connections taken from one listener in a row, so that a flood of strangers

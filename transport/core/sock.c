@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/sock.h"
 
-#include <stdio.h>
-
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "core/dialer.h"
@@ -215,208 +213,12 @@ sennit_sock_close(sennit_sock *sock)
     loop->socks_changed = true;
 }
 
-/* ---- endpoints --------------------------------------------------------- */
-
-static sennit_err
-enter(const sennit_sock *sock)
-{
-    if (!sni_loop_owned(sock->loop))
-        return SENNIT_ETHREAD;
-    return sock->closed ? SENNIT_ECLOSED : SENNIT_OK;
-}
-
-static void
-set_last_endpoint(sennit_sock *sock, const char *endpoint)
-{
-    snprintf(sock->last_endpoint, sizeof sock->last_endpoint, "%s", endpoint);
-}
-
-static sennit_err
-enter_endpoint(sennit_sock *sock)
-{
-    sennit_err err = enter(sock);
-
-    if (err == SENNIT_OK && sni_loop_terminated(sock->loop))
-        return SENNIT_ETERM;
-    return err;
-}
-
-/* As sni_endpoint_parse, for this socket. */
-static sennit_err
-parse_for(const sennit_sock *sock, const char *endpoint, bool listening,
-          sni_endpoint *parsed, const char **why)
-{
-    sennit_err err = sni_endpoint_parse(endpoint, listening, parsed, why);
-
-    if (err == SENNIT_OK && parsed->kind == SNI_ENDPOINT_INPROC &&
-        sock->type == SENNIT_STREAM) {
-        *why = "a STREAM has peers by tcp and ipc only";
-        return SENNIT_ENOTSUP;
-    }
-    return err;
-}
-
-static sennit_err
-fail(sennit_sock *sock, sennit_err err, const char *why)
-{
-    return why != NULL ? sni_loop_fail(sock->loop, err, why) : err;
-}
-
-static sennit_err
-bind_failed(sennit_sock *sock, const char *endpoint, sennit_err err, const char *why)
-{
-    sni_sock_event(sock, SENNIT_EVENT_BIND_FAILED, endpoint != NULL ? endpoint : "", 0,
-                   err, why != NULL ? why : sennit_err_text(err), 0, sni_bytes(NULL, 0));
-    return fail(sock, err, why);
-}
-
-sennit_err
-sennit_sock_bind(sennit_sock *sock, const char *endpoint)
-{
-    sni_endpoint parsed;
-    const char *why = NULL;
-    sennit_err err = enter_endpoint(sock);
-
-    if (err)
-        return err;
-    err = parse_for(sock, endpoint, true, &parsed, &why);
-    if (err == SENNIT_OK && parsed.kind == SNI_ENDPOINT_STREAM) {
-        err = sni_listener_open(sock, &parsed.host, endpoint, &why);
-    } else if (err == SENNIT_OK) {
-        err = sni_inproc_bind(sock, parsed.name);
-        if (err == SENNIT_OK)
-            set_last_endpoint(sock, endpoint);
-    }
-    return err ? bind_failed(sock, endpoint, err, why) : SENNIT_OK;
-}
-
-sennit_err
-sennit_sock_bind_fd(sennit_sock *sock, int fd)
-{
-    const char *why = NULL;
-    sennit_err err = enter_endpoint(sock);
-
-    if (err)
-        return err;
-    err = sni_listener_adopt(sock, fd, &why);
-    return err ? bind_failed(sock, NULL, err, why) : SENNIT_OK;
-}
-
-static sni_dialer *
-find_dialer(sennit_sock *sock, const char *endpoint)
-{
-    for (sni_link *link = sock->dialers.next; link != &sock->dialers; link = link->next) {
-        sni_dialer *dialer = SNI_OWNER_OF(link, sni_dialer, link);
-
-        if (!dialer->closing && strcmp(dialer->endpoint, endpoint) == 0)
-            return dialer;
-    }
-    return NULL;
-}
-
-static bool
-connects_once(sennit_sock_type type)
-{
-    return type == SENNIT_REQ || type == SENNIT_DEALER || type == SENNIT_PUB ||
-           type == SENNIT_SUB;
-}
-
-sennit_err
-sennit_sock_connect(sennit_sock *sock, const char *endpoint)
-{
-    sni_endpoint parsed;
-    const char *why = NULL;
-    sennit_err err = enter_endpoint(sock);
-
-    if (err == SENNIT_OK)
-        err = parse_for(sock, endpoint, false, &parsed, &why);
-    if (err)
-        return fail(sock, err, why);
-    if (parsed.kind == SNI_ENDPOINT_INPROC) {
-        if (!connects_once(sock->type) || !sni_inproc_connected(sock, parsed.name))
-            err = sni_inproc_connect(sock, parsed.name);
-    } else if (!connects_once(sock->type) || find_dialer(sock, endpoint) == NULL) {
-        err = sni_dialer_open(sock, &parsed, endpoint, &why);
-    }
-    if (err == SENNIT_OK)
-        set_last_endpoint(sock, endpoint);
-    return fail(sock, err, why);
-}
-
-sennit_err
-sennit_sock_connect_as(sennit_sock *sock, const char *endpoint, sennit_bytes identity)
-{
-    sennit_err err;
-
-    if (!sni_loop_owned(sock->loop))
-        return SENNIT_ETHREAD;
-    if (sock->type != SENNIT_ROUTER && sock->type != SENNIT_STREAM)
-        return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
-                             "only ROUTER and STREAM know peers by an identity");
-    if (identity.size == 0 || identity.size > SENNIT_IDENTITY_MAX)
-        return sni_loop_fail(sock->loop, SENNIT_EINVAL,
-                             "identity is not of 1 to 255 octets");
-    sock->assigned = identity;
-    err = sennit_sock_connect(sock, endpoint);
-    sock->assigned = sni_bytes(NULL, 0);
-    return err;
-}
-
-sennit_err
-sennit_sock_unbind(sennit_sock *sock, const char *endpoint)
-{
-    sni_endpoint parsed;
-    const char *why;
-    sni_link *next;
-
-    if (endpoint == NULL)
-        return SENNIT_ENOENT;
-    if (sni_endpoint_parse(endpoint, true, &parsed, &why) == SENNIT_OK &&
-        parsed.kind == SNI_ENDPOINT_INPROC)
-        return sni_inproc_unbind(sock, parsed.name);
-    for (sni_link *link = sock->listeners.next; link != &sock->listeners;
-         link = link->next) {
-        sni_listener *listener = SNI_OWNER_OF(link, sni_listener, link);
-
-        if (listener->closing || (strcmp(listener->endpoint, endpoint) != 0 &&
-                                  strcmp(listener->requested, endpoint) != 0))
-            continue;
-        for (link = sock->sessions.next; link != &sock->sessions; link = next) {
-            sni_session *session = SNI_OWNER_OF(link, sni_session, link);
-
-            next = link->next;
-            if (session->listener == listener)
-                sni_session_linger(session);
-        }
-        sni_listener_close(listener);
-        return SENNIT_OK;
-    }
-    return SENNIT_ENOENT;
-}
-
-sennit_err
-sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
-{
-    sni_endpoint parsed;
-    const char *why;
-    sni_dialer *dialer;
-
-    if (endpoint == NULL)
-        return SENNIT_ENOENT;
-    if (sni_endpoint_parse(endpoint, false, &parsed, &why) == SENNIT_OK &&
-        parsed.kind == SNI_ENDPOINT_INPROC)
-        return sni_inproc_disconnect(sock, parsed.name);
-    dialer = find_dialer(sock, endpoint);
-    if (dialer == NULL)
-        return SENNIT_ENOENT;
-    sni_dialer_close(dialer);
-    return SENNIT_OK;
-}
+/* ---- subscribing ------------------------------------------------------- */
 
 static sennit_err
 subscribe(sennit_sock *sock, bool on, sennit_bytes prefix)
 {
-    sennit_err err = enter(sock);
+    sennit_err err = sni_sock_enter(sock);
 
     if (err)
         return err;
@@ -476,7 +278,7 @@ sennit_err
 sni_sock_wait(sennit_sock *sock, const uint64_t *reached, uint64_t count, int timeout_ms)
 {
     sennit_time until = 0;
-    sennit_err err = enter(sock);
+    sennit_err err = sni_sock_enter(sock);
 
     while (err == SENNIT_OK && *reached < count)
         err = wait_turn(sock, timeout_ms, &until);
@@ -530,7 +332,7 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
     size_t size = sennit_msg_size(msg);
     bool more = flags & SENNIT_MORE;
     waiting wait = { false, 0 };
-    sennit_err err = enter(sock);
+    sennit_err err = sni_sock_enter(sock);
 
     if (more && sock->opts.conflate && err == SENNIT_OK)
         return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
@@ -558,7 +360,7 @@ sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     sni_msg taken;
     waiting wait = { false, 0 };
-    sennit_err err = enter(sock);
+    sennit_err err = sni_sock_enter(sock);
 
     sennit_msg_init(sni_msg_public(&taken));
     while (err == SENNIT_OK) {

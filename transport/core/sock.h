@@ -35,6 +35,15 @@ struct sennit_sock {
     char last_endpoint[SNI_ENDPOINT_TEXT_MAX];
 };
 
+/* Whether a call may go on. Errors: ETHREAD, ECLOSED. */
+static inline sennit_err
+sni_sock_enter(const sennit_sock *sock)
+{
+    if (!sni_loop_owned(sock->loop))
+        return SENNIT_ETHREAD;
+    return sock->closed ? SENNIT_ECLOSED : SENNIT_OK;
+}
+
 /* Something about it changed that its callback may want to know. */
 void sni_sock_touch(sennit_sock *sock);
 
