@@ -541,6 +541,7 @@ connect_by_name(test_alloc *alloc, void *arg)
 
     (void)arg;
     answer(1);
+    sock_opts.connect_timeout_ms = DEADLINE_MS;
     opts.allocator = &alloc->allocator;
     opts.resolver = (sennit_resolver){ resolve, &world };
     if (sennit_loop_open(&n.loop, &opts) != SENNIT_OK)
