@@ -141,6 +141,34 @@ def unknown_command_is_ignored(bench):
     raw.close()
 
 
+BAD_REPLIES = {
+    "one frame": [b"no envelope"],
+    "no empty frame": [b"no", b"envelope"],
+    "nothing after the empty frame": [b""],
+    "a number where none was sent": [b"1234", b"", b"numbered"],
+}
+
+
+def bad_reply(name, parts):
+    def run(bench):
+        req = bench.ours("REQ")
+        raw = bench.keep(Raw.connect(req.bind(bench.endpoint("tcp"))))
+        raw.handshake(b"REP")
+        raw.send_message([b"", b"nobody asked"])
+        raw.command(b"PING", b"\0\0")
+        equal(raw.recv(), (COMMAND, b"\x04PONG"), "sign that it was received")
+        req.send([b"question"])
+        equal(raw.recv_message(), [b"", b"question"], "request")
+        raw.send_message(parts)
+        raw.send_message([b"", b"answer"])
+        equal(req.recv(), [b"answer"], "reply")
+        stats = req.stats()
+        equal((stats["dropped_malformed_msgs"], stats["dropped_filtered_msgs"]), (1, 1),
+              "dropped: malformed, not asked for")
+
+    return f"a reply that is not one ({name}) is dropped and counted", run
+
+
 if __name__ == "__main__":
     main([
         *(refused(name, octets, False) for name, octets in BEFORE_READY.items()),
@@ -151,5 +179,6 @@ if __name__ == "__main__":
         ("a peer may send octet by octet", bytes_one_by_one),
         ("a READY without Socket-Type is taken, as libzmq does", no_socket_type),
         ("PING is answered with its context", ping_is_answered),
+        *(bad_reply(*row) for row in BAD_REPLIES.items()),
         ("an unknown command is ignored", unknown_command_is_ignored),
     ])
