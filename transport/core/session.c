@@ -108,7 +108,7 @@ sent(sni_session *session)
     sni_op *op = &session->send;
     size_t ended;
 
-    if (session->is_ending)
+    if (op->err && session->is_ending)
         return;
     if (op->err) {
         sni_session_end(session, op->err,
@@ -116,6 +116,7 @@ sent(sni_session *session)
                                                      : "could not send");
         return;
     }
+    /* Also while it ends: what has left must not leave again on the next connection. */
     ended = sni_engine_wrote(session->engine, op->size);
     session->wrote = true;
     if (session->pipe != NULL)
