@@ -389,6 +389,69 @@ an_xsub_subscribes_by_message_and_says_every_unsubscribe_if_told_to(void **state
     }
 }
 
+/* A message of an older or an XSUB peer may end with what looks like a subscription. */
+static void
+an_xpub_reads_subscriptions_in_any_frame_or_only_the_first(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        for (int only_first = 0; only_first < 2; only_first++) {
+            sennit_sock_opts opts = net_opts();
+            sennit_sock *xpub;
+            sennit_sock *xsub;
+
+            net_open(&n);
+            opts.only_first_subscribe = only_first;
+            xpub = net_sock(&n, SENNIT_XPUB, &opts);
+            opts.only_first_subscribe = true; /* it says what it is given */
+            xsub = net_sock(&n, SENNIT_XSUB, &opts);
+            net_join(&n, xpub, xsub, (transport)via);
+            net_send(xsub, "x|\1topic");
+            net_send(xsub, "next");
+            if (only_first) {
+                assert_string_equal(net_recv(xpub), "x|\1topic");
+            } else {
+                assert_string_equal(net_recv(xpub), "\1topic");
+                assert_string_equal(net_recv(xpub), "x");
+            }
+            assert_string_equal(net_recv(xpub), "next");
+            assert_int_equal(net_stats(xpub).subscriptions, only_first ? 0 : 1);
+            net_close(&n);
+        }
+    }
+}
+
+static void
+a_subscription_over_the_bound_ends_the_connection_and_says_why(void **state)
+{
+    size_t size = (1u << 20) + 2;
+
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_event event;
+        sennit_sock *xsub;
+        sennit_sock *pub;
+        sennit_msg msg;
+
+        net_open(&n);
+        pub = net_sock(&n, SENNIT_PUB, NULL);
+        opts.only_first_subscribe = true; /* it says what it is given */
+        xsub = net_sock(&n, SENNIT_XSUB, &opts);
+        net_join(&n, pub, xsub, (transport)via);
+        assert_int_equal(sennit_sock_send_bytes(xsub, "x", 1, SENNIT_MORE), SENNIT_OK);
+        assert_int_equal(sennit_msg_init_size(&msg, size), SENNIT_OK);
+        memset(sennit_msg_data(&msg), 1, size);
+        assert_int_equal(sennit_sock_send(xsub, &msg, 0), SENNIT_OK);
+        net_send(xsub, "behind it");
+        event = net_event(&n, pub, SENNIT_EVENT_DISCONNECTED);
+        assert_int_equal(event.err, SENNIT_EMSGSIZE);
+        assert_string_equal(event.reason, "subscription longer than 1 MiB");
+        assert_int_equal(net_stats(pub).subscriptions, 0);
+        net_close(&n);
+    }
+}
+
 /* ---- slow subscribers ---------------------------------------------------- */
 
 typedef struct slow_net {
@@ -670,6 +733,8 @@ main(void)
         cmocka_unit_test(inverted_matching_sends_what_does_not_match),
         cmocka_unit_test(
             an_xsub_subscribes_by_message_and_says_every_unsubscribe_if_told_to),
+        cmocka_unit_test(an_xpub_reads_subscriptions_in_any_frame_or_only_the_first),
+        cmocka_unit_test(a_subscription_over_the_bound_ends_the_connection_and_says_why),
         cmocka_unit_test(dropping_new_keeps_what_was_queued_and_says_once_who_is_slow),
         cmocka_unit_test(dropping_old_lets_the_newest_through),
         cmocka_unit_test(conflating_by_topic_keeps_the_newest_of_each),

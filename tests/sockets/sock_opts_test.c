@@ -100,6 +100,7 @@ static const row rows[] = {
     ROW(PUB, sennit_slow_policy, slow_subscriber, SENNIT_SLOW_BLOCK, 5,
         "is none of the sennit_slow_policy values"),
     ANY(SUB, bool, invert_matching, true),
+    ANY(XPUB, bool, only_first_subscribe, true),
     ANY(XSUB, bool, only_first_subscribe, true),
     ANY(XSUB, bool, xsub_verbose_unsubscribe, true),
     ANY(PUSH, uint32_t, events, UINT32_MAX),

@@ -918,18 +918,33 @@ static const struct subscription_row {
     { "the longest topic to a 3.0 publisher", 0, SNI_TOPIC_MAX_BYTES },
 };
 
+/* What the publisher is told: a command is an event, an older peer's message is one. */
+static void
+expect_subscription(char text[128], const struct subscription_row *row, bool on)
+{
+    static uint8_t octets[SNI_TOPIC_MAX_BYTES + 1];
+    size_t said = row->minor == 0;
+    test_rig noted = { 0 };
+
+    octets[0] = on;
+    memcpy(octets + said, body, row->topic_size);
+    test_rig_note_frame(&noted, sni_bytes(octets, said + row->topic_size), false);
+    strcat(text, said ? "MSG " : on ? "SUB " : "CANCEL ");
+    strcat(text, noted.events + 4);
+    free(noted.events);
+}
+
 static void
 check_subscription(void **state)
 {
     const struct subscription_row *row = *state;
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_SUB);
-    test_rig expected = { 0 };
+    char expected[128] = "";
     test_alloc sub_alloc;
     test_alloc pub_alloc;
     test_rig sub;
     test_rig pub;
     test_rng rng = { row->topic_size };
-    char text[64];
 
     open_traffic_with(&sub, &sub_alloc, &opts, SENNIT_PUB, row->minor);
     open_traffic(&pub, &pub_alloc, SENNIT_PUB, SENNIT_SUB);
@@ -944,13 +959,33 @@ check_subscription(void **state)
     assert_int_equal(sub.output[0] & SNI_FRAME_COMMAND, row->minor == 0 ? 0 : 4);
     test_rig_feed_chopped(&pub, sni_bytes(sub.output, sub.output_size), 40000, &rng);
     assert_string_equal(test_rig_reason(&pub), "");
-    test_rig_note_frame(&expected, sni_bytes(body, row->topic_size), false);
-    snprintf(text, sizeof text, "SUB %sCANCEL %s", expected.events + 4,
-             expected.events + 4);
-    assert_string_equal(pub.events, text);
-    free(expected.events);
+    expect_subscription(expected, row, true);
+    expect_subscription(expected, row, false);
+    assert_string_equal(pub.events, expected);
     close_rig(&sub, &sub_alloc);
     close_rig(&pub, &pub_alloc);
+}
+
+/* A message ends where its last frame does, whatever that says (RFC 29 lets any frame
+ * of a message be a subscription). */
+static void
+a_message_that_ends_with_a_subscription_is_handed_out_whole(void **state)
+{
+    test_alloc alloc;
+    test_rig rig;
+    test_wire w = { NULL, 0, 0 };
+
+    (void)state;
+    open_traffic(&rig, &alloc, SENNIT_XPUB, SENNIT_SUB);
+    test_wire_frame(&w, "x", 1, true);
+    test_wire_frame(&w, "\1T", 2, false);
+    test_wire_frame(&w, "next", 4, false);
+    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
+                     SENNIT_OK);
+    test_rig_take_events(&rig);
+    assert_string_equal(rig.events, "MSG 78+; MSG 0154; MSG 6e657874; ");
+    free(w.data);
+    close_rig(&rig, &alloc);
 }
 
 static void
@@ -1281,6 +1316,7 @@ main(void)
         cmocka_unit_test(the_end_of_the_stream_is_understood_at_every_octet),
         cmocka_unit_test(broken_is_final_and_remembers_why),
         cmocka_unit_test(nothing_follows_a_half_sent_frame_when_it_breaks),
+        cmocka_unit_test(a_message_that_ends_with_a_subscription_is_handed_out_whole),
         cmocka_unit_test(a_topic_over_the_limit_closes_the_connection),
         cmocka_unit_test(subscriptions_are_seen_before_and_behind_messages),
         cmocka_unit_test(a_conversation_survives_every_failed_allocation),

@@ -341,10 +341,6 @@ sni_opts_check(sennit_sock_type type, const sennit_sock_opts *opts, const char *
         *why = problem;
         return SENNIT_EINVAL;
     }
-    if (opts->only_first_subscribe && type == SENNIT_XPUB) {
-        *why = "only_first_subscribe of an XPUB is not built yet";
-        return SENNIT_ENOTSUP;
-    }
     return SENNIT_OK;
 }
 

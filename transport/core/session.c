@@ -296,8 +296,11 @@ take_events(sni_session *session)
             break;
         }
     }
+    if (err == SENNIT_OK && session->ready && !sock->closed && takes_events(session) &&
+        sni_engine_unread(session->engine) > 0)
+        err = SENNIT_ENOMEM; /* nothing would make us look at it again */
     if (err)
-        sni_session_end(session, err, "subscription refused");
+        sni_session_end(session, err, "no memory for a subscription");
     if (!session->ready || session->is_ending)
         return;
     if (sock->opts.conflate && sock->pattern.reading != &session->pipe->peer)

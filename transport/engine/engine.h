@@ -30,7 +30,8 @@ typedef struct sni_engine_cfg {
     sennit_sock_type type;
     sennit_bytes identity; /* ours; borrowed until open returns */
     bool admits;           /* our READY waits for sni_engine_admit(), see there */
-    bool publisher;        /* SUBSCRIBE and CANCEL are events, not noise */
+    bool publisher;        /* SUBSCRIBE and CANCEL are events, not noise; 01 or 00 and a
+                              topic, as older peers say it, is a message like others */
     bool raw;         /* STREAM: no ZMTP, READY at once, what one feed() brings is one
                          message of one frame; the outq is raw too */
     bool unversioned; /* speak ZMTP 1.0 to a peer without signature */

@@ -231,26 +231,21 @@ sni_inbound_inside(const sni_inbound *in)
 
 /* ---- handing out ------------------------------------------------------- */
 
-/* Whether a frame means SUBSCRIBE or CANCEL to a publisher. */
+/* Whether a frame is SUBSCRIBE or CANCEL. What messages say of subscriptions is read by
+ * the pattern, which knows where a message begins. */
 static bool
 subscription(const sni_frame_head *head, const uint8_t *body, sni_engine_event *event)
 {
     sni_command command;
 
-    if (head->command) {
-        if (sni_command_read(sni_bytes(body, (size_t)head->body_size), &command) != NULL)
-            return false;
-        if (command.kind != SNI_COMMAND_SUBSCRIBE && command.kind != SNI_COMMAND_CANCEL)
-            return false;
-        event->kind = command.kind == SNI_COMMAND_SUBSCRIBE ? SNI_ENGINE_SUBSCRIBE
-                                                            : SNI_ENGINE_CANCEL;
-        event->topic = command.data;
-        return true;
-    }
-    if (head->body_size == 0 || body[0] > 1)
+    if (!head->command ||
+        sni_command_read(sni_bytes(body, (size_t)head->body_size), &command) != NULL)
         return false;
-    event->kind = body[0] == 1 ? SNI_ENGINE_SUBSCRIBE : SNI_ENGINE_CANCEL;
-    event->topic = sni_bytes(body + 1, (size_t)head->body_size - 1);
+    if (command.kind != SNI_COMMAND_SUBSCRIBE && command.kind != SNI_COMMAND_CANCEL)
+        return false;
+    event->kind =
+        command.kind == SNI_COMMAND_SUBSCRIBE ? SNI_ENGINE_SUBSCRIBE : SNI_ENGINE_CANCEL;
+    event->topic = command.data;
     return true;
 }
 
@@ -334,8 +329,6 @@ sni_inbound_next(sni_inbound *in, sni_engine_event *event)
             return false;
         if (publisher && subscription(&head, body, event)) {
             window->parsed += size;
-            if (!head.command && !head.more)
-                in->unread--;
             return true;
         }
         if (!head.command &&
