@@ -151,9 +151,13 @@ a_topic_beyond_the_bound_is_refused(void **state)
     assert_int_equal(sni_pattern_subscription(&f.pattern, &f.peers[0].peer, true,
                                               sni_bytes(topic, size)),
                      SENNIT_OK);
+    assert_null(f.peers[0].ended);
     assert_int_equal(sni_pattern_subscription(&f.pattern, &f.peers[0].peer, true,
                                               sni_bytes(topic, size + 1)),
-                     SENNIT_EMSGSIZE);
+                     SENNIT_OK);
+    assert_string_equal(f.peers[0].ended, "subscription longer than 1 MiB");
+    assert_int_equal(f.peers[0].ended_err, SENNIT_EMSGSIZE);
+    assert_int_equal(f.stats.subscriptions, 1);
     fake_close(&f);
     free(topic);
 }
@@ -163,7 +167,6 @@ static void
 more_topics_than_a_peer_may_hold_are_refused(void **state)
 {
     uint8_t topic[4];
-    sennit_err err = SENNIT_OK;
     uint32_t i;
 
     (void)state;
@@ -172,10 +175,11 @@ more_topics_than_a_peer_may_hold_are_refused(void **state)
     fake_join(&f, 1, "");
     /* Instead of hearing a million of them first. */
     f.peers[0].peer.topics = SNI_TOPICS_PER_PEER_MAX - 100;
-    for (i = 0; err == SENNIT_OK; i++) {
+    for (i = 0; f.peers[0].ended == NULL; i++) {
         sni_put_u32(topic, i);
-        err = sni_pattern_subscription(&f.pattern, &f.peers[0].peer, true,
-                                       sni_bytes(topic, sizeof topic));
+        assert_int_equal(sni_pattern_subscription(&f.pattern, &f.peers[0].peer, true,
+                                                  sni_bytes(topic, sizeof topic)),
+                         SENNIT_OK);
         if (i % 10 == 1) {
             hear(0, true, "again");
             hear(0, true, "again");
@@ -183,7 +187,8 @@ more_topics_than_a_peer_may_hold_are_refused(void **state)
             hear(0, false, "again");
         }
     }
-    assert_int_equal(err, SENNIT_EMSGSIZE);
+    assert_string_equal(f.peers[0].ended, "more subscriptions than a peer may hold");
+    assert_int_equal(f.peers[0].ended_err, SENNIT_EMSGSIZE);
     assert_int_equal(i, 101);
     hear(1, true, "another peer has its own bound");
     sni_pattern_disconnected(&f.pattern, &f.peers[0].peer, true);

@@ -264,9 +264,9 @@ hear(sni_pipe *pipe)
     do {
         (void)sni_channel_look(&ours(pipe)->in);
         err = sni_inproc_hear(pipe, next_frame);
-    } while (err == SENNIT_OK && !pipe->peer.paused && !settle(pipe));
+    } while (err == SENNIT_OK && sni_inproc_hears(pipe) && !settle(pipe));
     if (err)
-        sni_inproc_end(pipe, err, "subscription refused");
+        sni_inproc_end(pipe, err, "no memory for a subscription");
 }
 
 void

@@ -700,13 +700,19 @@ next_frame(sni_pipe *pipe, sni_msg *msg)
     return true;
 }
 
+bool
+sni_inproc_hears(const sni_pipe *pipe)
+{
+    return !pipe->peer.paused && !sni_link_linked(&pipe->inproc->ending);
+}
+
 sennit_err
 sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg))
 {
     sni_pattern *pattern = &pipe->sock->pattern;
     sennit_err err = SENNIT_OK;
 
-    while (err == SENNIT_OK && !pipe->peer.paused) {
+    while (err == SENNIT_OK && sni_inproc_hears(pipe)) {
         sni_msg msg;
         uint32_t kind;
 
@@ -735,7 +741,7 @@ sni_inproc_arrived(sni_pipe *pipe)
     if (pipe->sock->pattern.ops->take != NULL) {
         err = sni_inproc_hear(pipe, next_frame);
         if (err)
-            sni_inproc_end(pipe, err, "subscription refused");
+            sni_inproc_end(pipe, err, "no memory for a subscription");
     }
     sni_pipe_update_unread(pipe);
 }

@@ -112,8 +112,11 @@ void sni_inproc_count_received(sni_pipe *pipe, const sni_msg *msg);
 /* The mate has put whole messages into the inq. */
 void sni_inproc_arrived(sni_pipe *pipe);
 
-/* A publisher hears at once what it is sent: takes frame by frame from `next`. Errors:
- * as sni_pattern_subscription and take. */
+/* A publisher hears at once what it is sent: takes frame by frame from `next`, until it
+ * has enough or the connection ends. Errors: as sni_pattern_subscription and take. */
 sennit_err sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg));
+
+/* Whether it goes on doing that. */
+bool sni_inproc_hears(const sni_pipe *pipe);
 
 #endif /* SENNIT_CORE_INPROC_H */

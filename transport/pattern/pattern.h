@@ -108,15 +108,15 @@ typedef struct sni_pattern_ops {
     sennit_err (*connected)(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity);
     void (*disconnected)(sni_pattern *pattern, sni_peer *peer, bool queue_empty);
 
-    /* A publisher heard SUBSCRIBE or CANCEL. Errors: ENOMEM, EMSGSIZE. */
+    /* A publisher heard SUBSCRIBE or CANCEL. What a peer may not ask for ends its
+     * connection. Errors: ENOMEM. */
     sennit_err (*subscription)(sni_pattern *pattern, sni_peer *peer, bool on,
                                sennit_bytes topic);
 
     /* Set for publishers, whose subscriptions count without the application: takes one
      * frame of a message, at once and in order with subscriptions, instead of having it
-     * wait to be pulled. The frame may be a subscription, of 01 or 00 and the topic: an
-     * engine need not look into messages. Takes: `msg` on success. Errors: ENOMEM; as
-     * subscription. */
+     * wait to be pulled. The frame may be a subscription, of 01 or 00 and the topic.
+     * Takes: `msg` on success. Errors: ENOMEM. */
     sennit_err (*take)(sni_pattern *pattern, sni_peer *peer, sni_msg *msg);
 
     sennit_err (*send)(sni_pattern *pattern, sni_msg *msg, bool more);

@@ -245,6 +245,14 @@ change(sni_pattern *pattern, sni_subscriber *from, bool on, sennit_bytes topic,
     return remove_topic(pattern, from, topic, times);
 }
 
+/* It asks for more than it may: it goes, and its reason is told. */
+static sennit_err
+refuse(sni_peer *peer, const char *reason)
+{
+    peer->pattern->port->disconnect(peer, false, SENNIT_EMSGSIZE, reason);
+    return SENNIT_OK;
+}
+
 sennit_err
 sni_subscriber_hear(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes topic)
 {
@@ -254,15 +262,12 @@ sni_subscriber_hear(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes 
     sennit_err err;
 
     if (topic.size > SNI_TOPIC_MAX_BYTES)
-        return SENNIT_EMSGSIZE;
+        return refuse(peer, "subscription longer than 1 MiB");
     from = subscriber_of(pattern, peer);
     if (from == NULL)
         return SENNIT_ENOMEM;
-    if (from->notices >= SNI_TOPICS_PER_PEER_MAX) {
-        pattern->port->disconnect(peer, false, SENNIT_EMSGSIZE,
-                                  "more subscriptions than the application reads");
-        return SENNIT_OK;
-    }
+    if (from->notices >= SNI_TOPICS_PER_PEER_MAX)
+        return refuse(peer, "more subscriptions than the application reads");
     err = prepare(pattern, on, topic, &msg);
     if (err == SENNIT_OK)
         err = change(pattern, from, on, topic, &times);
@@ -272,7 +277,7 @@ sni_subscriber_hear(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes 
     if (err || !on)
         return err;
     return (manual(pattern) ? from->asked.count : peer->topics) > SNI_TOPICS_PER_PEER_MAX
-               ? SENNIT_EMSGSIZE
+               ? refuse(peer, "more subscriptions than a peer may hold")
                : SENNIT_OK;
 }
 
