@@ -2,7 +2,7 @@
 """Peers that break the protocol lose their own connection, with a reason that can
 be read, and nothing else."""
 
-from raw import COMMAND, GREETING, LAST, MORE, Raw, Wire, command, ready
+from raw import COMMAND, GREETING, LAST, MORE, Raw, Wire, command, frame, ready
 from suite import equal, main
 
 
@@ -108,7 +108,9 @@ def bytes_one_by_one(bench):
     pull = bench.ours("PULL")
     endpoint = pull.bind("tcp://127.0.0.1:*")
     wire = Wire.connect(endpoint)
-    for octet in GREETING + ready(b"PUSH") + b"\x01\x01a" + b"\x02" + (3).to_bytes(8, "big") + b"xyz":
+    octets = (GREETING + ready(b"PUSH") + frame(MORE, b"a") +
+              frame(LAST, b"xyz", large=True))
+    for octet in octets:
         wire.say(bytes([octet]))
     equal(pull.recv(), [b"a", b"xyz"], "message")
     wire.close()

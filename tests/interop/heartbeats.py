@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""PING and PONG, which came with ZMTP 3.1, with raw peers and with libzmq: who is asked and how, what counts as
-life, and what happens to who shows none."""
+"""PING and PONG, which came with ZMTP 3.1, with raw peers and with libzmq: who is asked
+and how, what counts as life, and what happens to who shows none."""
 
 import signal
 

@@ -104,7 +104,8 @@ def roundtrip(ours, theirs):
         equal(theirs.recv(), [b"re " + word], "reply to the innocent")
 
 
-INNOCENT = {"ROUTER": "DEALER", "REP": "REQ", "PUB": "SUB", "XPUB": "SUB", "PULL": "PUSH", "PAIR": "PAIR"}
+INNOCENT = {"ROUTER": "DEALER", "REP": "REQ", "PUB": "SUB", "XPUB": "SUB",
+            "PULL": "PUSH", "PAIR": "PAIR"}
 
 
 def innocent_of(bench, ours, endpoint):

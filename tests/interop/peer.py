@@ -11,7 +11,6 @@ import fcntl
 import os
 import select
 import subprocess
-import sys
 import time
 
 DEADLINE = 10.0

@@ -161,5 +161,6 @@ def main(cases):
             print("giving up after", FAILURES_MAX, "failures")
             break
     bench.end()
-    print(f"interop with libzmq {LIBZMQ[bool(args.npm)]}: {passed} cases passed"+ (f", {failures} failed" if failures else ""))
+    print(f"interop with libzmq {LIBZMQ[bool(args.npm)]}: {passed} cases passed" +
+          (f", {failures} failed" if failures else ""))
     sys.exit(1 if failures or not passed else 0)

@@ -5,8 +5,7 @@ in the form of that version, and a greeting may come in pieces cut anywhere."""
 
 from pairs import back, pattern
 from peer import DEADLINE
-from raw import (COMMAND, LAST, SIGNATURE, VERSIONS, Raw, RawListener, Wire, frame,
-                 handshake)
+from raw import COMMAND, LAST, VERSIONS, Raw, RawListener, Wire, frame, handshake
 from suite import equal, main, until
 
 # Around the sizes at which a frame gets another head, in whatever version.
