@@ -33,9 +33,8 @@ typedef struct actor {
     uint32_t asked;    /* REQ: number of the request */
     uint8_t from[255]; /* ROUTER: who sent last */
     size_t from_size;
-    uint32_t from_account; /* 0: nobody in particular */
+    uint32_t from_account;
     bool inproc;
-    bool dialled;                /* ever */
     bool ends_slow;              /* SENNIT_SLOW_DISCONNECT */
     bool ages;                   /* send_age_max_ms, which inproc does not have */
     uint32_t peers[PEERS_NOTED]; /* newest connections, and how they came: slot + 1 */

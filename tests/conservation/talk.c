@@ -190,18 +190,13 @@ check_label(story *s, actor *a, const body_head *head)
 {
     const char *name = s->names[head->sender];
 
-    a->from_account = name[0] == '\0' && a->dialled ? 0 : head->sender;
-    if (name[0] == '\0' ||
-        (a->from_size == strlen(name) && memcmp(a->from, name, a->from_size) == 0))
-        return;
-    if (!a->dialled)
+    a->from_account = head->sender;
+    if (name[0] != '\0' &&
+        (a->from_size != strlen(name) || memcmp(a->from, name, a->from_size) != 0))
         wrong("step %u: socket %u (ROUTER) received a message of socket %u as one of "
               "'%.*s'",
               s->step, a->account, head->sender, (int)a->from_size,
               (const char *)a->from);
-    /* One that connects names what it reads late after whom it is connected to then
-     * (transport/README.md, "Known and left"). */
-    a->from_account = 0;
 }
 
 /* An XPUB is told of a topic that begins or ends. */
