@@ -25,13 +25,18 @@ next_timer(void *arg)
     sennit_time next = SENNIT_NEVER;
 
     for (size_t i = 0; i < world->count; i++) {
-        sennit_time at;
+        const sennit_loop *loop = world->loops[i];
+        sennit_time own;
+        sennit_time users;
 
-        if (world->loops[i] == NULL || world->loops[i]->depth > 0)
+        if (loop == NULL || loop->depth > 0)
             continue;
-        at = sni_timers_next(&world->loops[i]->timers);
-        if (at < next)
-            next = at;
+        own = sni_timers_next(&loop->timers);
+        users = sni_timers_next(&loop->user_timers);
+        if (own < next)
+            next = own;
+        if (users < next)
+            next = users;
     }
     return next;
 }
