@@ -304,6 +304,42 @@ every_stream_is_without_delay(void **state)
     net_close(&n);
 }
 
+/* Who connected again, and what an XPUB accepted from an XSUB: no path forgets it. */
+static void
+R37_a_reconnect_is_without_delay_too(void **state)
+{
+    sennit_sock *xpub;
+    sennit_sock *xsub;
+    char endpoint[64];
+    int listener = raw_listen(endpoint);
+
+    (void)state;
+    net_open(&n);
+    xsub = net_sock(&n, SENNIT_XSUB, NULL);
+    net_connect(xsub, endpoint);
+    for (int i = 0; i < 3; i++) {
+        int raw = raw_accept(&n, listener);
+
+        raw_handshake(&n, raw, "XPUB", NULL);
+        NET_UNTIL(&n, net_stats(xsub).connections == 1);
+        assert_int_equal(option_of(other_end(raw), IPPROTO_TCP, TCP_NODELAY), 1);
+        close(raw);
+        NET_UNTIL(&n, net_stats(xsub).connections == 0);
+    }
+    xpub = net_sock(&n, SENNIT_XPUB, NULL);
+    for (int i = 0; i < 3; i++) {
+        int raw = raw_connect(net_bind(xpub, TCP));
+
+        raw_handshake(&n, raw, "XSUB", NULL);
+        NET_UNTIL(&n, net_stats(xpub).connections == 1);
+        assert_int_equal(option_of(other_end(raw), IPPROTO_TCP, TCP_NODELAY), 1);
+        close(raw);
+        NET_UNTIL(&n, net_stats(xpub).connections == 0);
+    }
+    close(listener);
+    net_close(&n);
+}
+
 static void
 a_changed_option_counts_for_the_next_connection(void **state)
 {
@@ -736,6 +772,7 @@ main(void)
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(what_is_not_asked_for_is_left_to_the_system),
         cmocka_unit_test(every_stream_is_without_delay),
+        cmocka_unit_test(R37_a_reconnect_is_without_delay_too),
         cmocka_unit_test(a_changed_option_counts_for_the_next_connection),
         cmocka_unit_test(the_backlog_is_the_kernel_s),
         cmocka_unit_test(a_device_is_bound_to),
