@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+import cases
 import format as layout
 import headers
 import layering
@@ -267,6 +268,78 @@ class Readme(Tree):
 
     def test_a_file_that_is_gone_is_found(self):
         self.assert_one(self.find("<!-- file: b.c -->\n```c\nint b;\n```\n"), "b.c")
+
+
+class Cases(Tree):
+    SUITE = """static void
+it_holds(void **state)
+{
+}
+
+static void
+it_is_not_run(void **state)
+{
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(it_holds),
+    { "a row whose name "
+      "goes on", check },
+};
+"""
+    SCRIPT = "def meets(bench):\n    pass\n\nCASES = [meets]\n\ndef idle():\n    pass\n"
+
+    def find(self, *rows, wanted=("D01",)):
+        page = "| id | rule | shown by |\n|---|---|---|\n" + "".join(
+            row + "\n" for row in rows)
+        root = self.make({cases.PAGE: page, "tests/cases/a_test.c": self.SUITE,
+                          "tests/interop/b.py": self.SCRIPT})
+        return cases.check(root, list(wanted))[0]
+
+    def test_rows_of_tests_and_reasons_have_no_findings(self):
+        self.assertEqual(self.find(
+            "| D01 | it holds | a: cases/a `it_holds`, `a row whose name goes on`; "
+            "interop/b `meets` |",
+            "| R01 | it cannot | Reason: there is no such thing here |",
+            wanted=("D01", "R01")), [])
+
+    def test_a_case_without_a_row_is_found(self):
+        self.assert_one(self.find("| D01 | it holds | cases/a `it_holds` |",
+                                  wanted=("D01", "D02")), "D02 has no row")
+
+    def test_a_second_row_is_found(self):
+        row = "| D01 | it holds | cases/a `it_holds` |"
+        self.assert_one(self.find(row, row), "D01: has a row already")
+
+    def test_a_case_nobody_knows_is_found(self):
+        row = "| {} | it holds | cases/a `it_holds` |"
+        self.assert_one(self.find(row.format("D01"), row.format("D99")), "D99: is no case")
+
+    def test_a_row_without_a_rule_is_found(self):
+        self.assert_one(self.find("| D01 |  | cases/a `it_holds` |"), "says no rule")
+
+    def test_a_test_that_is_not_there_is_found(self):
+        self.assert_one(self.find("| D01 | it holds | cases/a `it_hold` |"),
+                        "cases/a runs no test `it_hold`")
+
+    def test_a_test_that_is_not_run_is_found(self):
+        self.assert_one(self.find("| D01 | it holds | cases/a `it_is_not_run` |"),
+                        "it_is_not_run")
+        self.assert_one(self.find("| D01 | it holds | interop/b `idle` |"), "idle")
+
+    def test_a_suite_that_is_not_there_is_found(self):
+        self.assert_one(self.find("| D01 | it holds | cases/c `it_holds` |"),
+                        "no suite cases/c")
+
+    def test_a_test_of_no_suite_is_found(self):
+        self.assert_one(self.find("| D01 | it holds | `it_holds` |"), "of no suite")
+
+    def test_a_row_with_neither_test_nor_reason_is_found(self):
+        self.assert_one(self.find("| D01 | it holds | all is well |"), "neither names a test")
+        self.assert_one(self.find("| D01 | it holds | Reason: |"), "neither names a test")
+
+    def test_an_empty_page_does_not_pass_for_a_full_one(self):
+        self.assertEqual(len(cases.check(self.make({cases.PAGE: ""}))[0]), 100)
 
 
 class Table(unittest.TestCase):
