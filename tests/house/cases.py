@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """cases.py ROOT: every case of the log and every bug of other engines has its row in
-tests/cases/README.md, and the row names tests that exist and run, or gives a reason."""
+tests/cases/README.md; the row names tests that exist and run, or gives a reason, and
+leaves out none that is named after it."""
 
 import os
 import re
@@ -16,18 +17,26 @@ WANTED = [f"D{n:02}" for n in range(1, 37) if n not in (13, 14, 34)] + [
 
 ROW = re.compile(r"^\| ([DR]\d\d) \| (.*?) \| (.*?) \|$", re.M)
 TEST = re.compile(r"(?:\b([a-z]+/[a-z0-9_]+) )?`([^`]+)`")
+AFTER_A_CASE = re.compile(
+    r"^([DR]\d\d)[a-z]?_\w+(?=\(void \*\*)|\"([DR]\d\d)[ a-z,]*: [^\"]*\"", re.M | re.I)
+FOLDERS = ("tests/cases/", "tests/sockets/", "tests/transport/")
 REASON = re.compile(r"Reason: (?:\S+ ){4}")
 
 
+def joined(text):
+    """Adjacent strings as one."""
+    return re.sub(r'"\s*\n\s*"', "", text)
+
+
 def source_of(root, suite):
-    """The text of a suite, adjacent strings joined, or None."""
+    """The text of a suite, or None."""
     for name in (f"tests/{suite}_test.c", f"tests/{suite}.py"):
         if os.path.isfile(os.path.join(root, name)):
             text = tree.read(root, name)
             rows = f"tests/{suite}_rows.h"
             if os.path.isfile(os.path.join(root, rows)):
                 text += tree.read(root, rows)
-            return re.sub(r'"\s*\n\s*"', "", text)
+            return joined(text)
     return None
 
 
@@ -58,23 +67,38 @@ def check_row(root, where, evidence):
     return problems
 
 
+def check_left_out(root, shown):
+    """Tests named after a case that its row does not name."""
+    problems = []
+    for name in tree.files(root):
+        if not name.startswith(FOLDERS) or not name.endswith("_test.c"):
+            continue
+        for match in AFTER_A_CASE.finditer(joined(tree.read(root, name))):
+            case = (match.group(1) or match.group(2)).upper()
+            test = match.group(0).strip('"')
+            if f"`{test}`" not in shown.get(case, f"`{test}`"):
+                problems.append(f"{name}: `{test}` is not in the row of {case} in {PAGE}")
+    return problems
+
+
 def check(root, wanted=None):
-    problems, seen = [], set()
+    problems, shown = [], {}
     text = tree.read(root, PAGE)
     wanted = wanted or WANTED
     for match in ROW.finditer(text):
         case, rule, evidence = match.groups()
         where = f"{PAGE}:{text.count(chr(10), 0, match.start()) + 1}: {case}"
-        if case in seen:
+        if case in shown:
             problems.append(f"{where}: has a row already")
         if case not in wanted:
             problems.append(f"{where}: is no case of the log")
         if not rule.strip():
             problems.append(f"{where}: says no rule")
-        seen.add(case)
+        shown[case] = evidence
         problems += check_row(root, where, evidence)
-    problems += [f"{PAGE}: {case} has no row" for case in wanted if case not in seen]
-    return problems, len(seen)
+    problems += [f"{PAGE}: {case} has no row" for case in wanted if case not in shown]
+    problems += check_left_out(root, shown)
+    return problems, len(shown)
 
 
 def run(args):

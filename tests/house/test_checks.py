@@ -338,6 +338,12 @@ static const struct CMUnitTest tests[] = {
         self.assert_one(self.find("| D01 | it holds | all is well |"), "neither names a test")
         self.assert_one(self.find("| D01 | it holds | Reason: |"), "neither names a test")
 
+    def test_a_test_named_after_a_case_that_its_row_leaves_out_is_found(self):
+        suite = self.SUITE.replace("it_is_not_run", "d01b_too").replace("it_holds", "D01_a")
+        page = "| D01 | it holds | cases/a `D01_a` |\n"
+        root = self.make({cases.PAGE: page, "tests/cases/a_test.c": suite})
+        self.assert_one(cases.check(root, ["D01"])[0], "`d01b_too`", "row of D01")
+
     def test_an_empty_page_does_not_pass_for_a_full_one(self):
         self.assertEqual(len(cases.check(self.make({cases.PAGE: ""}))[0]), 100)
 
