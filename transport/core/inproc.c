@@ -160,6 +160,11 @@ join(sennit_sock *binder, sni_pipe *near)
         /* Not even for a moment: nobody was told of this connection. */
         if (far->peer.connected)
             sni_pattern_disconnected(&binder->pattern, &far->peer, true);
+        if (far->attached)
+            sni_pattern_detach(&binder->pattern, &far->peer);
+        far->attached = false;
+        sni_link_remove(&far->link);
+        far->sock = NULL;
         return err;
     }
     if (near->inproc->couple != NULL)

@@ -97,6 +97,7 @@ sni_fanout_leave(sni_pattern *pattern, const sni_peer *peer)
     for (size_t i = 0; i < pattern->matched_count; i++) {
         if (pattern->matched[i] == peer) {
             pattern->matched[i] = pattern->matched[--pattern->matched_count];
+            pattern->stats->dropped_disconnect_msgs += pattern->sending;
             return;
         }
     }

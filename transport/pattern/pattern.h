@@ -32,6 +32,7 @@ struct sni_peer {
     bool slow;        /* PUB, XPUB: missed something since its queue was last empty; the
                          pipe keeps it right */
     bool forgot;      /* REQ: replies to requests that were given up may still come */
+    size_t stale;     /* REQ: unread messages that came before the request */
     uint64_t stamp;   /* last publication it was matched for */
     uint32_t topics;  /* PUB, XPUB: it subscribed to */
     uint32_t notices; /* XPUB: unread subscriptions and messages of it */

@@ -16,7 +16,7 @@ read_envelope(sni_pattern *pattern, sni_msg *msg)
 
         if (err)
             return err;
-        pattern->partner = from;
+        pattern->partner = from->connected && msg->peer == from->number ? from : NULL;
         delimiter = sni_msg_size_of(msg) == 0;
         if (!msg->more) {
             pattern->stats->dropped_malformed_msgs++;

@@ -26,9 +26,13 @@ drop_stale_replies(sni_pattern *pattern)
 
     pattern->fetching = UINT_MAX; /* the bound is what is there */
     for (sni_link *link = pattern->readable.next; link != &pattern->readable;
-         link = link->next)
-        left += SNI_OWNER_OF(link, sni_peer, in)->unread;
-    for (; left > 0; left--) {
+         link = link->next) {
+        sni_peer *peer = SNI_OWNER_OF(link, sni_peer, in);
+
+        peer->stale = peer->unread;
+        left += peer->stale;
+    }
+    while (left > 0) {
         sni_peer *from;
         sni_msg msg;
         sennit_err err = pattern->skipping ? sni_fair_skip(pattern) : SENNIT_OK;
@@ -38,6 +42,9 @@ drop_stale_replies(sni_pattern *pattern)
             err = sni_fair_pull(pattern, &msg, &from);
         if (err)
             return err == SENNIT_EAGAIN ? SENNIT_OK : err;
+        /* What arrives meanwhile goes too, but does not count for what was there. */
+        left -= from->stale > 0;
+        from->stale -= from->stale > 0;
         pattern->stats->dropped_filtered_msgs++;
         err = sni_fair_drop(pattern, &msg);
         if (err)
