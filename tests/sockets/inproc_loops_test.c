@@ -44,6 +44,63 @@ both_ends_are_ready_and_know_each_other(void **state)
 }
 
 static void
+check_property(const sennit_sock *sock, const char *name, const char *expected)
+{
+    sennit_bytes value;
+    sennit_peer peer;
+
+    assert_int_equal(sennit_sock_get_peers(sock, &peer, 1), 1);
+    assert_int_equal(sennit_sock_peer_property(sock, peer.number, name, &value),
+                     SENNIT_OK);
+    assert_int_equal(value.size, strlen(expected));
+    assert_memory_equal(value.data, expected, value.size);
+}
+
+static void
+a_peer_in_another_loop_is_told_with_its_properties(void **state)
+{
+    static const sennit_property own[] = { { "X-Name",
+                                             { (const uint8_t *)"strand", 6 } } };
+    sennit_sock_opts opts = net_opts();
+    const char *endpoint;
+    sennit_sock *router;
+    sennit_sock *dealer;
+    sennit_bytes value;
+    sennit_peer peer;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    router = net_sock(&d.a, SENNIT_ROUTER, NULL);
+    memcpy(opts.identity, "Dora", 4);
+    opts.identity_size = 4;
+    opts.properties = own;
+    opts.properties_count = 1;
+    dealer = net_sock(&d.b, SENNIT_DEALER, &opts);
+    net_connect(dealer, "inproc://properties");
+    assert_int_equal(sennit_sock_get_peers(dealer, &peer, 1), 1);
+    assert_int_equal(peer.type, -1);
+    assert_int_equal(
+        sennit_sock_peer_property(dealer, peer.number, "Socket-Type", &value),
+        SENNIT_ENOENT);
+    /* What is set later is for connects made later. */
+    opts.properties_count = 0;
+    assert_int_equal(sennit_sock_set_opts(dealer, &opts), SENNIT_OK);
+    assert_int_equal(sennit_sock_bind(router, "inproc://properties"), SENNIT_OK);
+    endpoint = sennit_sock_last_endpoint(router);
+    DUO_UNTIL(&d, net_stats(router).connections == 1);
+    assert_int_equal(sennit_sock_get_peers(router, &peer, 1), 1);
+    assert_int_equal(peer.type, SENNIT_DEALER);
+    assert_string_equal(peer.endpoint, endpoint);
+    assert_true(peer.ready_at > 0);
+    check_property(router, "Identity", "Dora");
+    check_property(router, "x-name", "strand");
+    check_property(dealer, "Socket-Type", "ROUTER");
+    check_property(dealer, "Identity", "");
+    duo_close(&d);
+}
+
+static void
 five_messages_before_the_bind_arrive_in_order(void **state)
 {
     static const char endpoint[] = "inproc://later";
@@ -666,6 +723,7 @@ static void
 a_full_subscriber_misses_whole_messages_only(void **state)
 {
     sennit_sock_opts opts = net_opts();
+    sennit_event event;
     sennit_sock *pub;
     sennit_sock *sub;
     unsigned seen = 0;
@@ -683,6 +741,8 @@ a_full_subscriber_misses_whole_messages_only(void **state)
     for (int i = 0; i < 30; i++)
         net_send(pub, "a|b|c");
     assert_int_equal(net_stats(pub).dropped_hwm_msgs, 20);
+    assert_true(net_has_event(pub, SENNIT_EVENT_SLOW, &event));
+    assert_false(net_has_event(pub, SENNIT_EVENT_SLOW, &event));
     duo_settle(&d);
     while (sennit_sock_ready(sub) & SENNIT_READABLE) {
         assert_string_equal(duo_recv(&d, sub), "a|b|c");
@@ -690,6 +750,12 @@ a_full_subscriber_misses_whole_messages_only(void **state)
         duo_settle(&d);
     }
     assert_int_equal(seen, 10);
+    /* It has drained, and may become slow again. */
+    for (int i = 0; i < 11; i++)
+        net_send(pub, "x");
+    assert_true(net_has_event(pub, SENNIT_EVENT_SLOW, &event));
+    for (int i = 0; i < 10; i++)
+        assert_string_equal(duo_recv(&d, sub), "x");
     /* A thousand topics on a full connection: state is not subject to marks. */
     for (int i = 0; i < 1000; i++) {
         char text[16];
@@ -919,6 +985,7 @@ main(void)
 {
     struct CMUnitTest tests[64] = {
         cmocka_unit_test(both_ends_are_ready_and_know_each_other),
+        cmocka_unit_test(a_peer_in_another_loop_is_told_with_its_properties),
         cmocka_unit_test(five_messages_before_the_bind_arrive_in_order),
         cmocka_unit_test(a_bind_in_the_middle_of_a_message_waits_for_its_end),
         cmocka_unit_test(who_waits_in_the_binders_own_loop_needs_no_other_thread),

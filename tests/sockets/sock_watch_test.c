@@ -55,11 +55,11 @@ a_peer_is_told_with_all_that_is_known_of_it(void **state)
         assert_string_equal(peer.endpoint, sennit_sock_last_endpoint(router));
         assert_int_equal(peer.identity_size, 2);
         assert_memory_equal(peer.identity, "me", 2);
+        assert_int_equal(peer.type, SENNIT_DEALER);
+        assert_true(peer.ready_at > 0);
         if (via != INPROC) {
-            assert_int_equal(peer.type, SENNIT_DEALER);
             assert_int_equal(peer.zmtp_major, 3);
             assert_int_equal(peer.zmtp_minor, 1);
-            assert_true(peer.ready_at > 0);
             assert_true(peer.received_at > 0 && peer.received_at <= peer.ready_at);
         }
         if (via == TCP)
@@ -76,6 +76,8 @@ a_peer_is_told_with_all_that_is_known_of_it(void **state)
         peer = only_peer(dealer);
         assert_true(peer.ready);
         assert_false(peer.accepted);
+        assert_int_equal(peer.type, SENNIT_ROUTER);
+        assert_string_equal(peer.endpoint, sennit_sock_last_endpoint(router));
         net_close(&n);
     }
 }
@@ -271,7 +273,7 @@ a_peers_properties_are_found_by_name_without_regard_to_case(void **state)
     };
 
     (void)state;
-    for (int via = 0; via < INPROC; via++) {
+    for (int via = 0; via < TRANSPORTS; via++) {
         sennit_sock_opts opts = net_opts();
         sennit_sock *push;
         sennit_sock *pull;
@@ -519,6 +521,34 @@ a_receiver_that_has_stopped_hears_that_its_peer_left(void **state)
     }
 }
 
+/* An XPUB's peers wait with what they said, which is here already. */
+static void
+what_a_subscriber_said_is_unread_until_it_is_received(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_bytes topics[] = { { (const uint8_t *)"a", 1 },
+                                  { (const uint8_t *)"b", 1 } };
+        sennit_sock *xpub;
+        sennit_sock *xsub;
+
+        net_open(&n);
+        xpub = net_sock(&n, SENNIT_XPUB, NULL);
+        xsub = net_sock(&n, SENNIT_XSUB, NULL);
+        net_join(&n, xpub, xsub, (transport)via);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(sennit_sock_subscribe(xsub, topics[i]), SENNIT_OK);
+        net_send(xsub, "message");
+        NET_UNTIL(&n, only_peer(xpub).unread_msgs == 3);
+        assert_string_equal(net_recv(xpub), "\1a");
+        assert_int_equal(only_peer(xpub).unread_msgs, 2);
+        assert_string_equal(net_recv(xpub), "\1b");
+        assert_string_equal(net_recv(xpub), "message");
+        assert_int_equal(only_peer(xpub).unread_msgs, 0);
+        net_close(&n);
+    }
+}
+
 int
 main(void)
 {
@@ -539,6 +569,7 @@ main(void)
         cmocka_unit_test(waiting_for_subscriptions_counts_pairs_of_peer_and_topic),
         cmocka_unit_test(waiting_ends_when_a_callback_closes_the_socket),
         cmocka_unit_test(a_receiver_that_has_stopped_hears_that_its_peer_left),
+        cmocka_unit_test(what_a_subscriber_said_is_unread_until_it_is_received),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

@@ -177,6 +177,13 @@ sni_channel_full(sni_channel *channel, uint64_t msgs_max, uint64_t bytes_max)
     return true;
 }
 
+bool
+sni_channel_drained(const sni_channel *channel)
+{
+    return atomic_load_explicit(&channel->acked, memory_order_relaxed) / ACK ==
+           channel->sent;
+}
+
 /* ---- the consumer's side ----------------------------------------------- */
 
 uint64_t

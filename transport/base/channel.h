@@ -81,6 +81,9 @@ void sni_channel_sent(sni_channel *channel, uint64_t msgs, uint64_t bytes);
  * acknowledgement will say that we wait, when half of it is gone. */
 bool sni_channel_full(sni_channel *channel, uint64_t msgs_max, uint64_t bytes_max);
 
+/* Whether nothing is handed over and not acknowledged. */
+bool sni_channel_drained(const sni_channel *channel);
+
 /* ---- the consumer's side ----------------------------------------------- */
 
 /* Looks for what was published; gives the number of messages to pull. */

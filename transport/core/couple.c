@@ -46,6 +46,8 @@ take_place(sni_couple *couple, unsigned side, sni_pipe *pipe)
     sni_half *half = &couple->halves[side];
 
     half->pipe = pipe;
+    sni_block_unref(half->card); /* of a binder that was asked before, and refused */
+    half->card = sni_block_ref(pipe->inproc->card);
     half->type = sock->type;
     half->identity_size = sock->opts.identity_size;
     memcpy(half->identity, sock->opts.identity, sock->opts.identity_size);
@@ -101,6 +103,7 @@ sni_couple_unref(sni_couple *couple)
         sni_channel_fini(&half->in);
         sni_msgq_fini(&half->early);
         sni_inbox_unref(half->inbox);
+        sni_block_unref(half->card);
     }
     sni_release(couple->alloc, couple);
 }
@@ -197,6 +200,7 @@ sni_couple_met(sni_pipe *pipe)
     sni_half *half = ours(pipe);
 
     end->met = true;
+    end->ready_at = sni_loop_now(pipe->loop);
     sni_msgq_fini(&pipe->inq);
     pipe->inq = half->early;
     sni_msgq_init(&half->early, half->early.alloc);
@@ -425,6 +429,12 @@ sni_couple_full(const sni_pipe *pipe)
             sum(bytes, atomic_load_explicit(&half->recv_hwm_bytes, memory_order_relaxed));
     }
     return sni_channel_full(&half->in, msgs, bytes);
+}
+
+bool
+sni_couple_drained(const sni_pipe *pipe)
+{
+    return sni_channel_drained(&theirs(pipe)->in);
 }
 
 size_t

@@ -31,6 +31,7 @@ typedef struct sni_half {
                        was a binder. The sender's until they met */
 
     /* What the other half is told with ASKED or ACCEPTED. */
+    sni_block *card; /* one reference; see sni_inproc */
     sennit_sock_type type;
     uint8_t identity[SENNIT_IDENTITY_MAX];
     uint8_t identity_size;
@@ -98,6 +99,7 @@ sennit_err sni_couple_pull(sni_pipe *pipe, sni_msg *msg);
 sennit_err sni_couple_greet(sni_pipe *pipe, sni_msg *msg);
 void sni_couple_rollback(sni_pipe *pipe);
 bool sni_couple_full(const sni_pipe *pipe);
+bool sni_couple_drained(const sni_pipe *pipe);
 size_t sni_couple_unread(const sni_pipe *pipe);
 
 /* Nobody will read what has arrived. */

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "core/couple.h"
 #include "core/sock.h"
+#include "wire/metadata.h"
 #include "wire/socktype.h"
 
 typedef struct inproc_name {
@@ -63,6 +64,33 @@ goes_with(sennit_sock_type type, sennit_sock_type other)
     return sni_socktype_accepts(type, sni_bytes(name, strlen(name)));
 }
 
+/* What `sock` would say in READY. The peer may read it in another thread. */
+static sni_block *
+new_card(const sennit_sock *sock)
+{
+    const char *type = sennit_sock_type_name(sock->type);
+    sennit_bytes properties = sock->opts_owned.metadata;
+    sennit_bytes identity = sni_bytes(sock->opts.identity, sock->opts.identity_size);
+    sni_property of_type = { sni_bytes("Socket-Type", 11),
+                             sni_bytes(type, strlen(type)) };
+    sni_property of_name = { sni_bytes("Identity", 8), { NULL, 0 } };
+    sni_block *card;
+    uint8_t *at;
+
+    if (sni_socktype_has_identity(sock->type))
+        of_name.value = identity;
+    card = sni_block_new(sock->loop->context->alloc, sni_property_size(&of_type) +
+                                                         sni_property_size(&of_name) +
+                                                         properties.size);
+    if (card == NULL)
+        return NULL;
+    at = card->data;
+    at += sni_property_write(at, "Socket-Type", of_type.value);
+    at += sni_property_write(at, "Identity", of_name.value);
+    sni_bytes_put(at, properties);
+    return card;
+}
+
 /* A pipe that says nothing to anybody when it is freed. */
 static sennit_err
 new_end(sni_pipe **out, sennit_loop *loop, sennit_sock *sock, const char *name)
@@ -85,9 +113,14 @@ new_end(sni_pipe **out, sennit_loop *loop, sennit_sock *sock, const char *name)
     sni_link_init(&end->ending);
     memcpy(end->name, name, size);
     (*out)->inproc = end;
-    if (sock != NULL)
-        (*out)->peer.number = ++sock->next_number;
-    return SENNIT_OK;
+    if (sock == NULL)
+        return SENNIT_OK;
+    (*out)->peer.number = ++sock->next_number;
+    end->card = new_card(sock);
+    if (end->card != NULL)
+        return SENNIT_OK;
+    sni_pipe_free(*out);
+    return SENNIT_ENOMEM;
 }
 
 /* ---- within a loop ----------------------------------------------------- */
@@ -106,18 +139,23 @@ static void
 say_ready(sni_pipe *pipe)
 {
     pipe->inproc->met = true;
+    pipe->inproc->ready_at = sni_loop_now(pipe->loop);
     pipe->sock->stats.connections++;
     sni_inproc_tell(pipe, SENNIT_EVENT_READY, SENNIT_OK, "");
 }
 
-/* The far end becomes the binder's. */
-static void
+/* The far end becomes the binder's. Errors: ENOMEM. */
+static sennit_err
 settle_in(sennit_sock *binder, sni_pipe *far)
 {
+    far->inproc->card = new_card(binder);
+    if (far->inproc->card == NULL)
+        return SENNIT_ENOMEM;
     far->sock = binder;
     far->peer.number = ++binder->next_number;
     far->peer.accepted = true;
     sni_list_push(&binder->pipes, &far->link);
+    return SENNIT_OK;
 }
 
 /* What was sent before there was anybody, without our greetings. */
@@ -150,7 +188,9 @@ join(sennit_sock *binder, sni_pipe *near)
 
     if (!goes_with(binder->type, near->sock->type))
         return SENNIT_EPROTO;
-    settle_in(binder, far);
+    err = settle_in(binder, far);
+    if (err)
+        return err;
     err = sni_pipe_attach(far);
     if (err == SENNIT_OK)
         err = meet(far);
@@ -770,6 +810,15 @@ push_mate(sni_pipe *pipe, sni_msg *msg, bool more)
     return SENNIT_OK;
 }
 
+/* Whether the peer has read all it was sent. */
+static bool
+is_drained(const sni_pipe *pipe)
+{
+    const sni_inproc *end = pipe->inproc;
+
+    return end->mate != NULL ? end->mate->inq.count == 0 : sni_couple_drained(pipe);
+}
+
 sennit_err
 sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
 {
@@ -790,6 +839,8 @@ sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
     err = sni_msg_own(msg);
     if (err)
         return err;
+    if (pipe->peer.slow && is_drained(pipe))
+        pipe->peer.slow = false;
     msg->peer = SNI_FRAME_DATA;
     size = sni_msg_size_of(msg);
     err =
@@ -944,6 +995,19 @@ sni_inproc_marks_moved(sni_pipe *pipe)
         sni_pipe_update_writable(end->mate);
 }
 
+sennit_bytes
+sni_inproc_peer_metadata(const sni_pipe *pipe)
+{
+    const sni_inproc *end = pipe->inproc;
+    const sni_block *card = NULL;
+
+    if (end->met && end->mate != NULL)
+        card = end->mate->inproc->card;
+    else if (end->met && end->couple != NULL)
+        card = end->couple->halves[!end->side].card;
+    return card == NULL ? sni_bytes(NULL, 0) : sni_bytes(card->data, card->capacity);
+}
+
 void
 sni_inproc_add_queued(const sni_pipe *pipe, sennit_sock_stats *out)
 {
@@ -986,6 +1050,7 @@ sni_inproc_free(sni_pipe *pipe)
         sni_couple_leave(pipe);
     }
     sni_link_remove(&end->ending);
+    sni_block_unref(end->card);
     sni_release(&pipe->loop->allocator, end);
     pipe->inproc = NULL;
 }

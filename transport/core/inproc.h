@@ -19,7 +19,10 @@ typedef struct sni_inproc {
     sni_couple *couple; /* or it is in another loop, or may turn out to be */
     sni_link waiting;   /* in the context's: a connect without a bind */
     sni_link ending;    /* in the loop's */
-    sennit_err err;     /* why it ends */
+    sni_block *card;    /* what it says of itself, as the metadata of READY; NULL: it has
+                           no socket */
+    sennit_time ready_at;
+    sennit_err err; /* why it ends */
     const char *reason;
     unsigned side;       /* of the couple */
     size_t greeted;      /* messages of ours that came before all others */
@@ -90,6 +93,10 @@ size_t sni_inproc_unread(const sni_pipe *pipe);
 
 /* Its socket's marks have moved. */
 void sni_inproc_marks_moved(sni_pipe *pipe);
+
+/* Its peer's metadata, as READY carries it; empty: it has not met one. Valid until the
+ * next turn. */
+sennit_bytes sni_inproc_peer_metadata(const sni_pipe *pipe);
 
 /* Counts what waits for a bind. No-op for stream pipes, as the next two. */
 void sni_inproc_add_queued(const sni_pipe *pipe, sennit_sock_stats *out);

@@ -8,6 +8,7 @@
 #include "core/inproc.h"
 #include "core/session.h"
 #include "wire/metadata.h"
+#include "wire/socktype.h"
 
 /* ---- numbers ----------------------------------------------------------- */
 
@@ -38,7 +39,7 @@ fill_counts(const sni_pipe *pipe, sennit_peer *out)
     sni_inproc_add_queued(pipe, &waiting);
     out->queued_msgs = pipe->outq.msgs + waiting.queued_msgs;
     out->queued_bytes = pipe->outq.bytes + waiting.queued_bytes;
-    out->unread_msgs = pipe->peer.unread;
+    out->unread_msgs = pipe->peer.unread + pipe->peer.notices;
     out->unread_bytes = sni_pipe_unread_bytes(pipe);
     out->sent_bytes = counts->sent_bytes;
     out->delivered_msgs = counts->delivered_msgs;
@@ -90,6 +91,22 @@ fill_connection(const sni_session *session, sennit_peer *out)
 }
 
 static void
+fill_inproc(const sni_pipe *pipe, sennit_peer *out)
+{
+    sennit_bytes metadata = sni_inproc_peer_metadata(pipe);
+    sennit_bytes value;
+
+    out->number = pipe->peer.number;
+    out->ready_at = pipe->inproc->ready_at;
+    if (sni_property_find(metadata, sni_bytes("Socket-Type", 11), &value))
+        out->type = sni_socktype_of(value);
+    if (!sni_property_find(metadata, sni_bytes("Identity", 8), &value))
+        return;
+    sni_bytes_put(out->identity, value);
+    out->identity_size = (uint8_t)value.size;
+}
+
+static void
 fill_peer(const sni_pipe *pipe, sennit_peer *out)
 {
     sennit_bytes known_by = sennit_msg_bytes(&pipe->peer.identity);
@@ -99,9 +116,10 @@ fill_peer(const sni_pipe *pipe, sennit_peer *out)
         fill_connection(pipe->session, out);
     } else {
         sni_pipe_endpoint(pipe, out->endpoint, sizeof out->endpoint);
-        out->number = pipe->inproc != NULL ? pipe->peer.number : 0;
         out->ready = pipe->peer.connected;
         out->accepted = pipe->peer.accepted;
+        if (pipe->inproc != NULL)
+            fill_inproc(pipe, out);
     }
     if (known_by.size == 0)
         return;
@@ -182,21 +200,6 @@ known_property(const sni_session *session, const sni_property *wanted,
     return true;
 }
 
-sennit_err
-sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer, const char *name,
-                          sennit_bytes *value)
-{
-    const sni_session *session = find_session(sock, peer);
-    sni_property wanted = { sni_bytes(name, strlen(name)), { NULL, 0 } };
-
-    if (session == NULL || !session->ready)
-        return SENNIT_ENOENT;
-    if (known_property(session, &wanted, value) ||
-        sni_engine_property(session->engine, wanted.name, value))
-        return SENNIT_OK;
-    return SENNIT_ENOENT;
-}
-
 static sni_pipe *
 find_inproc(const sennit_sock *sock, uint32_t number)
 {
@@ -207,6 +210,25 @@ find_inproc(const sennit_sock *sock, uint32_t number)
             return pipe;
     }
     return NULL;
+}
+
+sennit_err
+sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer, const char *name,
+                          sennit_bytes *value)
+{
+    const sni_session *session = find_session(sock, peer);
+    const sni_pipe *pipe = session == NULL ? find_inproc(sock, peer) : NULL;
+    sni_property wanted = { sni_bytes(name, strlen(name)), { NULL, 0 } };
+
+    if (pipe != NULL &&
+        sni_property_find(sni_inproc_peer_metadata(pipe), wanted.name, value))
+        return SENNIT_OK;
+    if (session == NULL || !session->ready)
+        return SENNIT_ENOENT;
+    if (known_property(session, &wanted, value) ||
+        sni_engine_property(session->engine, wanted.name, value))
+        return SENNIT_OK;
+    return SENNIT_ENOENT;
 }
 
 sennit_err

@@ -689,8 +689,9 @@ typedef enum sennit_event_kind {
     SENNIT_EVENT_BIND_FAILED = 12,     /* err */
     SENNIT_EVENT_SUBSCRIBED = 13,      /* PUB, XPUB: topic (its first 64 octets) */
     SENNIT_EVENT_UNSUBSCRIBED = 14,    /* likewise; also for each topic of a lost peer */
-    SENNIT_EVENT_SLOW = 15,            /* PUB, XPUB: this peer's queue is full; once until
-                                          it has drained */
+    SENNIT_EVENT_SLOW =
+        15,                    /* a message was dropped because this peer's queue is full
+                                  (PUB, XPUB, XSUB, ROUTER, REP); once until it has drained */
     SENNIT_EVENT_GAVE_UP = 16, /* a connect ended by reconnect_stop or reconnect_min_ms */
 } sennit_event_kind;
 
@@ -722,8 +723,10 @@ SENNIT_API sennit_err sennit_sock_next_event(sennit_sock *sock, sennit_event *ou
 /* "READY"; never NULL. */
 SENNIT_API const char *sennit_event_name(sennit_event_kind kind);
 
-/* Totals since open. A message handed to send is delivered to the kernel or the
- * inproc peer, or still queued, or in exactly one `dropped_` counter. */
+/* Totals since open. A message that was sent is delivered to the kernel or the inproc
+ * peer, or still queued, or in exactly one `dropped_` counter; PUB, XPUB and XSUB count
+ * its copies there. What send takes and is for no peer is no message: an XSUB's of
+ * subscriptions only, a STREAM's without an octet. */
 typedef struct sennit_sock_stats {
     uint64_t sent_msgs;            /* accepted by send, whole messages */
     uint64_t received_msgs;        /* handed out by recv, whole messages */
@@ -733,7 +736,7 @@ typedef struct sennit_sock_stats {
     uint64_t queued_msgs;          /* copies waiting now */
     uint64_t queued_bytes;         /* bytes waiting now, frame heads included */
     uint64_t dropped_no_peer_msgs; /* PUB without match, ROUTER without such peer */
-    uint64_t dropped_hwm_msgs;     /* PUB, ROUTER: that peer's queue was full */
+    uint64_t dropped_hwm_msgs; /* PUB, XSUB, ROUTER, REP: that peer's queue was full */
     uint64_t dropped_disconnect_msgs; /* queued for a connection that is gone */
     uint64_t dropped_memory_msgs;     /* no memory to hold a copy */
     uint64_t dropped_malformed_msgs;  /* received, but no valid envelope */
@@ -764,9 +767,10 @@ typedef struct sennit_peer {
     int64_t uid, gid, pid; /* ipc; -1: not known */
     uint8_t identity[SENNIT_IDENTITY_MAX]; /* as a ROUTER sees it */
     uint8_t identity_size;
-    sennit_time ready_at;    /* loop clock; 0: not ready */
-    sennit_time received_at; /* coarse: when its last bytes came; 0: none yet */
-    uint64_t sent_msgs;      /* accepted for it */
+    sennit_time ready_at; /* loop clock; 0: not ready */
+    sennit_time
+        received_at;    /* coarse: when its last bytes came; 0: none yet, or inproc */
+    uint64_t sent_msgs; /* accepted for it */
     uint64_t sent_bytes;
     uint64_t delivered_msgs; /* of them, with the kernel or the inproc peer */
     uint64_t received_msgs;  /* handed out by recv */
