@@ -716,6 +716,151 @@ two_streams_speak_without_notices_if_told_so(void **state)
     net_close(&n);
 }
 
+/* It is the connection that is closed, and what connected it; what was sent leaves. */
+static void
+a_stream_that_connected_is_closed_for_good_and_says_why(void **state)
+{
+    char endpoint[64];
+    int listener = raw_listen(endpoint);
+    sennit_sock *stream;
+    sennit_event event;
+    char body[8];
+    int fd;
+
+    (void)state;
+    net_open(&n);
+    stream = net_sock(&n, SENNIT_STREAM, NULL);
+    assert_int_equal(sennit_sock_connect_as(stream, endpoint, bytes("them")), SENNIT_OK);
+    fd = raw_accept(&n, listener);
+    NET_UNTIL(&n, net_stats(stream).connections == 1);
+    net_send(stream, "them|hello");
+    net_send(stream, "them|");
+    assert_string_equal(sennit_err_name(net_try_send(stream, "them|x", SENNIT_DONTWAIT)),
+                        "EHOSTUNREACH");
+    raw_read(&n, fd, body, 5);
+    assert_memory_equal(body, "hello", 5);
+    raw_until_closed(&n, fd);
+    close(fd);
+    event = net_event(&n, stream, SENNIT_EVENT_DISCONNECTED);
+    assert_int_equal(event.err, SENNIT_OK);
+    assert_string_equal(event.reason, "closed by the application");
+    assert_int_equal(sennit_sock_get_peers(stream, NULL, 0), 0);
+    assert_int_equal(net_stats(stream).reconnects, 0);
+    assert_int_equal(sennit_sock_disconnect(stream, endpoint), SENNIT_ENOENT);
+    assert_int_equal(net_stats(stream).sent_msgs, 1);
+    net_check_law(stream);
+    close(listener);
+    net_close(&n);
+}
+
+/* ---- what counts as a message -------------------------------------------- */
+
+static void
+what_is_for_no_peer_is_no_message_that_was_sent(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    char identity[255];
+    char body[255];
+    size_t identity_size;
+    sennit_sock *xpub;
+    sennit_sock *xsub;
+    sennit_sock *stream;
+    size_t size;
+    int fd;
+
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        net_open(&n);
+        xpub = net_sock(&n, SENNIT_XPUB, NULL);
+        xsub = net_sock(&n, SENNIT_XSUB, NULL);
+        net_join(&n, xpub, xsub, (transport)via);
+        assert_int_equal(sennit_sock_send_bytes(xsub, "\1a", 2, 0), SENNIT_OK);
+        net_send(xsub, "\1b|\1c");
+        assert_int_equal(net_stats(xsub).sent_msgs, 0);
+        net_send(xsub, "\1d|x");
+        net_send(xsub, "x|\1e");
+        net_send(xsub, "x");
+        assert_int_equal(sennit_sock_send_bytes(xsub, "\0z", 2, 0), SENNIT_OK);
+        assert_int_equal(net_stats(xsub).sent_msgs, 3);
+        NET_UNTIL(&n, net_stats(xsub).queued_msgs == 0);
+        assert_int_equal(net_stats(xsub).delivered_msgs, 3);
+        net_check_law(xsub);
+        net_close(&n);
+    }
+    opts.stream_notify = false;
+    net_open(&n);
+    stream = net_sock(&n, SENNIT_STREAM, &opts);
+    fd = raw_connect(net_bind(stream, TCP));
+    raw_write(&n, fd, "hi", 2);
+    recv_stream(stream, identity, &identity_size, body, &size);
+    for (int frames = 1; frames <= 3; frames++) {
+        assert_int_equal(
+            sennit_sock_send_bytes(stream, identity, identity_size, SENNIT_MORE),
+            SENNIT_OK);
+        for (int i = 1; i < frames; i++)
+            assert_int_equal(sennit_sock_send_bytes(stream, "", 0, SENNIT_MORE),
+                             SENNIT_OK);
+        assert_int_equal(sennit_sock_send_bytes(stream, "x", frames == 1, 0), SENNIT_OK);
+    }
+    raw_read(&n, fd, body, 1);
+    assert_int_equal(net_stats(stream).sent_msgs, 1);
+    net_check_law(stream);
+    close(fd);
+    net_close(&n);
+}
+
+/* ---- slow peers of other types ------------------------------------------- */
+
+static void
+overflow(sennit_sock *router)
+{
+    static char body[16 << 10];
+    uint64_t before = net_stats(router).dropped_hwm_msgs;
+
+    while (net_stats(router).dropped_hwm_msgs < before + 3) {
+        assert_int_equal(sennit_sock_send_bytes(router, "D", 1, SENNIT_MORE), SENNIT_OK);
+        assert_int_equal(sennit_sock_send_bytes(router, body, sizeof body, 0), SENNIT_OK);
+    }
+}
+
+static void
+a_router_says_once_whose_queue_is_full_until_it_has_drained(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *router;
+        sennit_sock *dealer;
+        sennit_event event;
+
+        net_open(&n);
+        opts.send_hwm_msgs = 2;
+        router = net_sock(&n, SENNIT_ROUTER, &opts);
+        opts.recv_hwm_msgs = 1;
+        opts.identity[0] = 'D';
+        opts.identity_size = 1;
+        dealer = net_sock(&n, SENNIT_DEALER, &opts);
+        net_join(&n, router, dealer, (transport)via);
+        for (int round = 0; round < 2; round++) {
+            sennit_sock_stats stats;
+            sennit_msg msg;
+
+            overflow(router);
+            assert_true(net_has_event(router, SENNIT_EVENT_SLOW, &event));
+            assert_memory_equal(event.identity, "D", 1);
+            assert_false(net_has_event(router, SENNIT_EVENT_SLOW, &event));
+            stats = net_stats(router);
+            sennit_msg_init(&msg);
+            while (net_stats(dealer).received_msgs + stats.dropped_hwm_msgs <
+                   stats.sent_msgs)
+                assert_int_equal(sennit_sock_recv(dealer, &msg, 0), SENNIT_OK);
+            sennit_msg_fini(&msg);
+        }
+        net_check_law(router);
+        net_close(&n);
+    }
+}
+
 int
 main(void)
 {
@@ -742,6 +887,9 @@ main(void)
         cmocka_unit_test(blocking_loses_nothing),
         cmocka_unit_test(a_stream_speaks_plain_bytes_with_anybody),
         cmocka_unit_test(two_streams_speak_without_notices_if_told_so),
+        cmocka_unit_test(a_stream_that_connected_is_closed_for_good_and_says_why),
+        cmocka_unit_test(what_is_for_no_peer_is_no_message_that_was_sent),
+        cmocka_unit_test(a_router_says_once_whose_queue_is_full_until_it_has_drained),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

@@ -251,6 +251,14 @@ sni_dialer_close(sni_dialer *dialer)
 }
 
 void
+sni_dialer_end(sni_dialer *dialer)
+{
+    SNI_ASSERT(dialer->session != NULL);
+    dialer->closing = true;
+    sni_pipe_leave(dialer->pipe);
+}
+
+void
 sni_dialer_lost(sni_dialer *dialer, sennit_time ready_for)
 {
     if (dialer->closing && (dialer->abandoned || !sni_pipe_has_output(dialer->pipe))) {

@@ -37,6 +37,9 @@ sennit_err sni_dialer_open(sennit_sock *sock, const sni_endpoint *where,
  * linger_ms; then it is gone. */
 void sni_dialer_close(sni_dialer *dialer);
 
+/* Its connection is being ended, and is the last one. */
+void sni_dialer_end(sni_dialer *dialer);
+
 /* Its attempt is over. */
 void sni_dialer_attempted(sni_dialer *dialer, const sni_attempt_result *result);
 

@@ -3,6 +3,7 @@
 #include "core/pipe.h"
 
 #include "base/assert.h"
+#include "core/dialer.h"
 #include "core/fresh.h"
 #include "core/inproc.h"
 #include "core/session.h"
@@ -229,8 +230,12 @@ pipe_disconnect(sni_peer *peer, bool flush, sennit_err err, const char *reason)
 
     if (pipe->inproc != NULL)
         sni_inproc_end(pipe, err, reason);
-    else if (pipe->session != NULL)
-        sni_session_dismiss(pipe->session, flush, err, reason);
+    if (pipe->inproc != NULL || pipe->session == NULL)
+        return;
+    /* A STREAM's application means the connection, and there is no other to wait for. */
+    if (pipe->sock->type == SENNIT_STREAM && pipe->session->dialer != NULL)
+        sni_dialer_end(pipe->session->dialer);
+    sni_session_dismiss(pipe->session, flush, err, reason);
 }
 
 /* In the next turn: the pattern is in the middle of something. */

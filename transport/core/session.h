@@ -36,12 +36,12 @@ typedef struct sni_session {
     uint32_t number;
     bool ready;
     bool is_ending;
-    bool lingering; /* ends as soon as everything is written ... */
-    bool finished;  /* ... and the peer has closed, or time is up */
-    bool wrote;     /* something was ever written on it */
-    bool hung_up;   /* the peer has said its last: what is left of it is taken in */
-    sennit_err err; /* why it ends */
-    const char *reason;
+    bool lingering;     /* ends as soon as everything is written ... */
+    bool finished;      /* ... and the peer has closed, or time is up */
+    bool wrote;         /* something was ever written on it */
+    bool hung_up;       /* the peer has said its last: what is left of it is taken in */
+    sennit_err err;     /* why it ends */
+    const char *reason; /* NULL: it does not */
 } sni_session;
 
 /* A session for a connected file, of a dialer or of a listener; takes `file` on success.

@@ -24,7 +24,7 @@ sni_session_end(sni_session *session, sennit_err err, const char *reason)
         return;
     session->is_ending = true;
     /* One that lingers for a reason ends for that one. */
-    if (session->err == SENNIT_OK) {
+    if (session->reason == NULL) {
         session->err = err;
         session->reason = reason;
     }

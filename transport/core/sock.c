@@ -341,7 +341,7 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
         err = sni_pattern_send(&sock->pattern, sni_msg_of(msg), more);
         if (err == SENNIT_OK) {
             sock->stats.sent_bytes += size;
-            sock->stats.sent_msgs += !more;
+            sock->stats.sent_msgs += !more && !sock->pattern.silent;
             if (!more) {
                 sni_sock_touch(sock);
                 sni_loop_sent(sock->loop);

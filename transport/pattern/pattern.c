@@ -181,6 +181,7 @@ sni_pattern_send(sni_pattern *pattern, sni_msg *msg, bool more)
     if (more && pattern->opts->conflate)
         return SENNIT_ENOTSUP;
     if (pattern->swallow) {
+        pattern->silent = false; /* it is counted as dropped */
         sni_swallow(pattern, msg, more);
         if (!more && pattern->ops->swallowed != NULL)
             pattern->ops->swallowed(pattern);

@@ -21,22 +21,22 @@ struct sni_peer {
     sni_link in;  /* in the fair queue while it has unread messages */
     sni_link out; /* in the load balancer while it may be written */
     sni_pattern *pattern;
-    size_t unread;    /* whole messages to pull, also those of a connection that is gone;
-                         the pipe keeps it right, before it says `disconnected` too */
-    bool writable;    /* below its high-water mark; the pipe keeps it right */
-    bool connected;   /* handshake done; may be false while messages queue already */
-    bool accepted;    /* it came to us; the pipe keeps it right */
-    bool leaving;     /* takes no more messages, for good */
-    bool paused;      /* XPUB: has as many unread messages here as it may; nothing more is
-                         received from it */
-    bool slow;        /* PUB, XPUB: missed something since its queue was last empty; the
-                         pipe keeps it right */
-    bool forgot;      /* REQ: replies to requests that were given up may still come */
-    size_t stale;     /* REQ: unread messages that came before the request */
-    uint64_t stamp;   /* last publication it was matched for */
-    uint32_t topics;  /* PUB, XPUB: it subscribed to */
-    uint32_t notices; /* XPUB: unread subscriptions and messages of it */
-    uint32_t number;  /* of the current connection */
+    size_t unread;   /* whole messages to pull, also those of a connection that is gone;
+                        the pipe keeps it right, before it says `disconnected` too */
+    bool writable;   /* below its high-water mark; the pipe keeps it right */
+    bool connected;  /* handshake done; may be false while messages queue already */
+    bool accepted;   /* it came to us; the pipe keeps it right */
+    bool leaving;    /* takes no more messages, for good */
+    bool paused;     /* XPUB: has as many unread messages here as it may; nothing more is
+                        received from it */
+    bool slow;       /* missed something since its queue was last empty; the pipe keeps it
+                        right */
+    bool forgot;     /* REQ: replies to requests that were given up may still come */
+    size_t stale;    /* REQ: unread messages that came before the request */
+    uint64_t stamp;  /* last publication it was matched for */
+    uint32_t topics; /* PUB, XPUB: it subscribed to */
+    uint32_t notices;    /* XPUB: unread subscriptions and messages of it */
+    uint32_t number;     /* of the current connection */
     sennit_msg identity; /* ROUTER, STREAM: what it is known by */
     sennit_msg assigned; /* by sennit_sock_connect_as(), before attach; empty: none */
     sni_name *name;      /* ROUTER, STREAM, DEALER: its connection */
@@ -153,6 +153,8 @@ struct sni_pattern {
     sni_peer *writing; /* in the middle of a message to this peer */
     bool sending;      /* in the middle of a message, to whomever */
     bool swallow;      /* the rest of the message being sent goes nowhere */
+    bool silent;       /* nothing of the message being sent, or sent last, is for a peer:
+                          an XSUB's subscriptions, a STREAM's message without an octet */
     bool skipping;     /* the rest of the message being read is to be thrown away */
     unsigned fetching; /* frames this look at the input may still throw away; 0: it
                           stopped there */
@@ -163,7 +165,7 @@ struct sni_pattern {
     /* ROUTER, STREAM, DEALER */
     sni_trie identities;
     uint32_t next_identity;
-    bool begun;   /* STREAM: bytes of the message being sent are queued */
+    bool begun;   /* STREAM: of the message being sent there was more than the identity */
     sni_link due; /* names with something to tell */
     sni_msg
         body; /* first frame of the message whose identity was handed out; XSUB: last

@@ -34,6 +34,7 @@ address(sni_pattern *pattern, sni_msg *msg, bool more)
         return SENNIT_EAGAIN;
     pattern->writing = peer;
     pattern->begun = false;
+    pattern->silent = true;
     sennit_msg_fini(sni_msg_public(msg));
     return SENNIT_OK;
 }
@@ -52,9 +53,12 @@ stream_send(sni_pattern *pattern, sni_msg *msg, bool more)
         pattern->port->disconnect(peer, true, SENNIT_OK, "closed by the application");
         return SENNIT_OK;
     }
-    err = pattern->port->push(peer, msg, more);
+    pattern->silent = pattern->silent && sni_msg_size_of(msg) == 0;
+    /* Frames before the first octet are nothing to be sent. */
+    err = pattern->silent ? SENNIT_OK : pattern->port->push(peer, msg, more);
     if (err)
         return err;
+    sennit_msg_fini(sni_msg_public(msg));
     pattern->begun = true;
     if (more)
         return SENNIT_OK;

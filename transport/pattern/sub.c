@@ -131,6 +131,7 @@ send_upstream(sni_pattern *pattern, sni_msg *msg, bool more)
 
     if (err)
         return err;
+    pattern->silent = false;
     if (!pattern->upstream)
         choose_publishers(pattern, msg);
     pattern->upstream = more;
@@ -160,6 +161,7 @@ xsub_send(sni_pattern *pattern, sni_msg *msg, bool more)
     err = sub_subscribe(pattern, on, prefix);
     if (err && err != SENNIT_ENOENT)
         return err;
+    pattern->silent = pattern->silent || !pattern->sending;
     sennit_msg_fini(sni_msg_public(msg));
     if (!more) {
         send_kept(pattern, false);
