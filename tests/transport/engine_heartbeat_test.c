@@ -207,7 +207,7 @@ pings_do_not_pile_up_behind_a_peer_that_reads_nothing(void **state)
     for (int i = 0; i < 1000; i++) {
         rig.now += INTERVAL;
         assert_int_equal(sni_engine_tick(rig.engine, rig.now, i % 2 == 0), SENNIT_OK);
-        assert_int_equal(sni_engine_deadline(rig.engine, false), rig.now + INTERVAL);
+        assert_int_equal(sni_engine_deadline(rig.engine, false), rig.now + INTERVAL / 2);
     }
     assert_int_equal(alloc.live_bytes, live);
     expect_pings(&rig, 1);
@@ -405,7 +405,6 @@ silence_does_not_count_while_we_do_not_hear(void **state)
     (void)state;
     open_rig(&rig, &alloc);
     (void)ping_now(&rig);
-    assert_int_equal(sni_engine_deadline(rig.engine, false), rig.now + INTERVAL);
     for (int i = 0; i < 100; i++) {
         rig.now += INTERVAL;
         assert_int_equal(sni_engine_tick(rig.engine, rig.now, false), SENNIT_OK);
@@ -416,6 +415,35 @@ silence_does_not_count_while_we_do_not_hear(void **state)
     assert_int_equal(tick(&rig), SENNIT_OK);
     rig.now += 1;
     assert_int_equal(tick(&rig), SENNIT_ETIMEDOUT);
+    close_rig(&rig, &alloc);
+}
+
+/* No PONG of ours says that we live, so one of our PINGs has to, within the interval of
+ * a peer that has the same. */
+static void
+pings_are_due_twice_as_often_while_we_do_not_hear(void **state)
+{
+    test_alloc alloc;
+    test_rig rig;
+
+    (void)state;
+    open_rig(&rig, &alloc);
+    (void)ping_now(&rig);
+    test_rig_forget(&rig);
+    assert_int_equal(sni_engine_deadline(rig.engine, false), rig.now + INTERVAL / 2);
+    rig.now += INTERVAL / 2 - 1;
+    assert_int_equal(sni_engine_tick(rig.engine, rig.now, false), SENNIT_OK);
+    expect_pings(&rig, 0);
+    for (size_t i = 1; i <= 5; i++) {
+        rig.now += i == 1 ? 1 : INTERVAL / 2;
+        assert_int_equal(sni_engine_tick(rig.engine, rig.now, false), SENNIT_OK);
+        expect_pings(&rig, i);
+    }
+    /* And as before when it hears again. */
+    assert_int_equal(sni_engine_tick(rig.engine, rig.now, true), SENNIT_OK);
+    rig.now += INTERVAL - 1;
+    assert_int_equal(sni_engine_tick(rig.engine, rig.now, true), SENNIT_OK);
+    expect_pings(&rig, 5);
     close_rig(&rig, &alloc);
 }
 
@@ -548,6 +576,7 @@ main(void)
         cmocka_unit_test(a_long_transfer_is_life_at_every_octet),
         cmocka_unit_test(without_a_timeout_silence_may_last),
         cmocka_unit_test(silence_does_not_count_while_we_do_not_hear),
+        cmocka_unit_test(pings_are_due_twice_as_often_while_we_do_not_hear),
         cmocka_unit_test(a_pause_between_two_ticks_is_noticed),
         cmocka_unit_test(the_peers_time_to_live_begins_anew_too),
         cmocka_unit_test(long_times_are_not_short_ones),

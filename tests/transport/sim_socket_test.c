@@ -680,6 +680,67 @@ a_reader_that_does_not_read_stops_the_sender(void **state)
     test_world_close(&w);
 }
 
+/* A PULL that stops after its first message, and a PUSH with heartbeats; either may have
+ * connected. Returns whether the connection outlives ten seconds of that. */
+static bool
+outlives_a_stopped_reader(bool reader_binds, uint64_t seed, sennit_time latency_max,
+                          int reader_interval_ms)
+{
+    sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
+    sennit_sock_opts opts = defaults();
+    sennit_sock *pull;
+    sennit_sock *push;
+    sennit_event event;
+    bool lives;
+    test_world w;
+
+    sim.seed = seed;
+    sim.latency_min = 0;
+    sim.latency_max = latency_max;
+    test_world_open(&w, &sim, 2);
+    opts.recv_hwm_msgs = 1;
+    opts.heartbeat_interval_ms = reader_interval_ms;
+    pull = open_sock(w.loops[0], SENNIT_PULL, &opts);
+    opts.heartbeat_interval_ms = 1000;
+    push = open_sock(w.loops[1], SENNIT_PUSH, &opts);
+    if (reader_binds)
+        connect_to(push, bind_any(pull));
+    else
+        connect_to(pull, bind_any(push));
+    assert_true(test_world_run_until(&w, is_connected, push, TEST_S));
+    for (int i = 0; i < 10; i++) {
+        send_text(push, "small", 0);
+        test_world_run(&w, TEST_S);
+    }
+    lives = !take_event(push, SENNIT_EVENT_DISCONNECTED, &event);
+    if (!lives)
+        assert_string_equal(event.reason,
+                            "nothing received within heartbeat_timeout of our PING");
+    assert_int_equal(lives, !take_event(pull, SENNIT_EVENT_DISCONNECTED, &event));
+    for (int i = 0; i < 10 && lives; i++)
+        expect_text(pull, "small");
+    test_world_close(&w);
+    return lives;
+}
+
+/* It reads nothing, so it answers no PING, and what it is sent still fits the kernel's
+ * buffer: only its own PINGs tell that it lives (D11 from the other side). */
+static void
+a_reader_that_has_stopped_lives_by_its_own_pings(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        for (int binds = 0; binds < 2; binds++) {
+            sennit_time latency_max = seed * 5 * TEST_MS;
+
+            if (!outlives_a_stopped_reader(binds, seed, latency_max, 1000))
+                fail_msg("given up: seed %llu, the reader %s", (unsigned long long)seed,
+                         binds ? "bound" : "connected");
+            assert_false(outlives_a_stopped_reader(binds, seed, latency_max, 0));
+        }
+    }
+}
+
 static void
 a_blocked_send_times_out_on_time(void **state)
 {
@@ -1107,6 +1168,7 @@ main(void)
         cmocka_unit_test(running_out_of_descriptors_neither_spins_nor_ends_the_listening),
         cmocka_unit_test(a_connect_without_a_descriptor_is_tried_again),
         cmocka_unit_test(a_reader_that_does_not_read_stops_the_sender),
+        cmocka_unit_test(a_reader_that_has_stopped_lives_by_its_own_pings),
         cmocka_unit_test(a_blocked_send_times_out_on_time),
         cmocka_unit_test(two_hundred_peers_all_get_their_answer),
         cmocka_unit_test(a_seed_tells_the_same_story_each_time),

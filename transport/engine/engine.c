@@ -503,7 +503,8 @@ sni_engine_tick(sni_engine *engine, sennit_time now, bool hearing)
     reason = sni_heartbeat_tick(&engine->heart, now, hearing);
     if (reason != NULL)
         return fail(engine, SENNIT_ETIMEDOUT, reason);
-    if (sni_heartbeat_takes_ping(&engine->heart, now) && engine->shake.hello_sent)
+    if (sni_heartbeat_takes_ping(&engine->heart, now, hearing) &&
+        engine->shake.hello_sent)
         ping(engine);
     return SENNIT_OK;
 }

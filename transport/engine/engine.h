@@ -126,8 +126,8 @@ size_t sni_engine_wrote(sni_engine *engine, size_t size);
 /* When tick() must be called, or SENNIT_NEVER; may change after any call. 0 is at once:
  * what has just begun begins to count with it. `hearing`: silence would be the peer's.
  * While it is false (we do not read, or the peer does not) no deadline for hearing from
- * it counts, and when it is true again they begin anew; PINGs are still due. So call it
- * whenever that changes. */
+ * it counts, and when it is true again they begin anew; PINGs are due twice as often,
+ * because no PONG says that we live. So call it whenever that changes. */
 sennit_time sni_engine_deadline(sni_engine *engine, bool hearing);
 
 /* Early calls do nothing. See output() after it: it may have queued a PING.

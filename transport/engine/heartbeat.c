@@ -42,10 +42,20 @@ begin_anew(sennit_time *deadline)
         *deadline = ANEW;
 }
 
+/* Who does not read answers no PING, and lives by its own: twice as often, so that one is
+ * with a peer of the same interval before that gives up. */
+static sennit_time
+due(const sni_heartbeat *heart, bool hearing)
+{
+    if (hearing || heart->ping_due == SENNIT_NEVER)
+        return heart->ping_due;
+    return heart->ping_due - heart->interval / 2;
+}
+
 sennit_time
 sni_heartbeat_deadline(sni_heartbeat *heart, bool hearing)
 {
-    sennit_time earliest = heart->ping_due;
+    sennit_time earliest = due(heart, hearing);
 
     if (!hearing) {
         begin_anew(&heart->pong_by);
@@ -75,9 +85,9 @@ sni_heartbeat_tick(sni_heartbeat *heart, sennit_time now, bool hearing)
 }
 
 bool
-sni_heartbeat_takes_ping(sni_heartbeat *heart, sennit_time now)
+sni_heartbeat_takes_ping(sni_heartbeat *heart, sennit_time now, bool hearing)
 {
-    if (now < heart->ping_due)
+    if (now < due(heart, hearing))
         return false;
     heart->ping_due = after(now, heart->interval);
     return heart->ping_left == 0;

@@ -6,7 +6,8 @@
 
 /* When a connection says that it lives, and until when it must hear from its peer.
  * Three times, each SENNIT_NEVER when it does not run:
- *   ping_due  an interval after READY, then an interval after each PING
+ *   ping_due  an interval after READY, then an interval after each PING; half of it while
+ *             we do not hear
  *   pong_by   from the moment our PING is written until any byte comes
  *   ttl_by    from a PING of the peer that has a time to live until any byte comes
  *
@@ -49,7 +50,7 @@ const char *sni_heartbeat_tick(sni_heartbeat *heart, sennit_time now, bool heari
 
 /* Whether a PING is to be queued now; if so, the next is due an interval later. False
  * while one waits to be written: they do not pile up behind a peer that reads nothing. */
-bool sni_heartbeat_takes_ping(sni_heartbeat *heart, sennit_time now);
+bool sni_heartbeat_takes_ping(sni_heartbeat *heart, sennit_time now, bool hearing);
 
 /* It was queued: its last octet is the `size`th that waits on the control lane. */
 void sni_heartbeat_queued(sni_heartbeat *heart, size_t size);

@@ -425,7 +425,10 @@ typedef struct sennit_sock_opts {
     int backlog;               /* [next] listen(2) */
     int heartbeat_interval_ms; /* [next] a PING this often; 0: none (HEARTBEAT_IVL) */
     int heartbeat_timeout_ms;  /* [next] no byte for so long after a PING ends the
-                                  connection; -1: as the interval, 0: never */
+                                  connection; -1: as the interval, 0: never. A receiver
+                                  at its marks reads nothing, PINGs neither: it lives by
+                                  its own. So set the interval at both ends, and none
+                                  longer than the other's timeout */
     int heartbeat_ttl_ms;      /* [next] the peer ends it if it hears nothing for so long;
                                   0 .. 65500, in steps of 100; 0: it does not */
 
