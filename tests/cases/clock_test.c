@@ -268,6 +268,14 @@ R18_peers_that_do_not_go_together_say_so_and_back_off(void **state)
 
 /* ---- time itself ------------------------------------------------------- */
 
+static void
+note_time(void *arg)
+{
+    sennit_time *at = arg;
+
+    *at = sni_sim_now(w.sim);
+}
+
 /* 49.7 days are 2^32 ms. */
 static void
 R59_after_fifty_days_everything_goes_on(void **state)
@@ -276,7 +284,9 @@ R59_after_fifty_days_everything_goes_on(void **state)
     sennit_sock_opts opts = defaults();
     sennit_sock *pull;
     sennit_sock *push;
+    sennit_timer timer = { 0 };
     sennit_time before;
+    sennit_time fired = 0;
     char body[8];
     size_t size;
 
@@ -289,7 +299,7 @@ R59_after_fifty_days_everything_goes_on(void **state)
     push = open_sock(1, SENNIT_PUSH, &opts);
     assert_int_equal(sennit_sock_connect(push, bind_any(pull)), SENNIT_OK);
     assert_true(test_world_run_until(&w, is_connected, push, TEST_S));
-    /* Some seconds before it and behind it: and through it. */
+    /* Up to five seconds before it, and then through it. */
     test_world_run(&w, (UINT64_C(1) << 32) * TEST_MS - sni_sim_now(w.sim) - 5 * TEST_S);
     for (int i = 0; i < 4; i++) {
         assert_true(is_connected(push));
@@ -297,9 +307,13 @@ R59_after_fifty_days_everything_goes_on(void **state)
         assert_int_equal(sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0),
                          SENNIT_OK);
         before = sni_sim_now(w.sim);
+        assert_int_equal(
+            sennit_timer_start(w.loops[0], &timer, 30 * TEST_S, note_time, &fired),
+            SENNIT_OK);
         assert_int_equal(sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0),
                          SENNIT_EAGAIN);
         assert_int_equal(sni_sim_now(w.sim) - before, 60 * TEST_S);
+        assert_int_equal(fired - before, 30 * TEST_S);
         sni_sim_reset_all(w.sim);
         assert_true(test_world_run_until(&w, is_alone, push, TEST_S));
         assert_true(test_world_run_until(&w, is_connected, push, 10 * TEST_S));
