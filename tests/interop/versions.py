@@ -345,11 +345,9 @@ def cases():
         yield anonymous(version, side)
         yield is_told("SUB", version, side)
         yield is_told("XSUB", version, side)
-        # Revision 0 is subscribed to everything like one without a version, which is wrong.
-        if version != "revision 0":
-            for form in ("message", "command")[:1 + has_commands(version)]:
-                for kind in ("PUB", "XPUB"):
-                    yield subscribes(kind, version, form, side)
+        for form in ("message", "command")[:1 + has_commands(version)]:
+            for kind in ("PUB", "XPUB"):
+                yield subscribes(kind, version, form, side)
         yield in_pieces(version, side)
         if is_unversioned(version):
             yield unversioned_by_default(version, side)

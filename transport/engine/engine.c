@@ -200,8 +200,9 @@ step_handshake(sni_engine *engine, sennit_time now)
 
     if (parse == SNI_PARSE_DONE) {
         enter_traffic(engine, now);
-        /* A 1.0 subscriber filters for itself, and expects everything. */
-        engine->everything_pending = engine->shake.major == 1 && engine->cfg.publisher;
+        /* An unversioned subscriber filters for itself, and expects everything. */
+        engine->everything_pending =
+            engine->shake.identity_announced && engine->cfg.publisher;
     }
     return stepped(engine, parse, used, &fault);
 }

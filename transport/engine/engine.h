@@ -50,7 +50,7 @@ typedef struct sni_engine_cfg {
 typedef enum sni_engine_event_kind {
     SNI_ENGINE_READY,     /* handshake done; sni_engine_identity() is set */
     SNI_ENGINE_MESSAGE,   /* one frame of a message whose frames are all here */
-    SNI_ENGINE_SUBSCRIBE, /* publisher: topic; of a 1.0 peer, which cannot say it, one
+    SNI_ENGINE_SUBSCRIBE, /* publisher: topic; of an unversioned peer one
                              of everything right after READY */
     SNI_ENGINE_CANCEL,    /* publisher: topic */
 } sni_engine_event_kind;
