@@ -56,6 +56,11 @@ void net_turn(net *n, sennit_time started, const char *awaited);
     for (sennit_time started_ = sennit_loop_now((n)->loop); !(condition);)               \
     net_turn(n, started_, #condition)
 
+/* NET_UNTIL with a body, which runs after each turn. */
+#define NET_DOING(n, condition)                                                          \
+    for (sennit_time started_ = sennit_loop_now((n)->loop);                              \
+         !(condition) && (net_turn(n, started_, #condition), true);)
+
 /* The next event of that kind, others are skipped. */
 sennit_event net_event(net *n, sennit_sock *sock, sennit_event_kind kind);
 

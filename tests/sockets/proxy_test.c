@@ -13,11 +13,6 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
-/* NET_UNTIL with a body, which runs after each turn. */
-#define NET_DOING(n, condition)                                                          \
-    for (sennit_time started_ = sennit_loop_now((n)->loop);                              \
-         !(condition) && (net_turn(n, started_, #condition), true);)
-
 typedef struct rig {
     net n;
     sennit_sock *front;
@@ -1089,15 +1084,6 @@ it_may_be_closed_in_a_callback_between_messages(void **state)
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* One failure is one ENOMEM at most, so the second try must work. */
-#define TWICE(err, call)                                                                 \
-    do {                                                                                 \
-        (err) = (call);                                                                  \
-        if ((err) == SENNIT_ENOMEM)                                                      \
-            (err) = (call);                                                              \
-        assert_int_equal(err, SENNIT_OK);                                                \
-    } while (0)
-
 /* A delimiter, and bodies of all sizes behind it. */
 #define ECHO_FRAMES 20u
 
@@ -1121,18 +1107,18 @@ echo_scenario(test_alloc *alloc, void *arg)
 
     (void)arg;
     loop_opts.allocator = &alloc->allocator;
-    TWICE(err, sennit_loop_open(&n.loop, &loop_opts));
-    TWICE(err, sennit_sock_open(&rep, n.loop, SENNIT_REP, &opts));
-    TWICE(err, sennit_sock_open(&dealer, n.loop, SENNIT_DEALER, &opts));
-    TWICE(err, sennit_sock_bind(rep, "inproc://echo"));
-    TWICE(err, sennit_sock_connect(dealer, "inproc://echo"));
-    TWICE(err, sennit_proxy_open(&proxy, rep, rep, NULL));
+    WORKS(err, sennit_loop_open(&n.loop, &loop_opts));
+    WORKS(err, sennit_sock_open(&rep, n.loop, SENNIT_REP, &opts));
+    WORKS(err, sennit_sock_open(&dealer, n.loop, SENNIT_DEALER, &opts));
+    WORKS(err, sennit_sock_bind(rep, "inproc://echo"));
+    WORKS(err, sennit_sock_connect(dealer, "inproc://echo"));
+    WORKS(err, sennit_proxy_open(&proxy, rep, rep, NULL));
     sennit_msg_init(&msg);
     for (int round = 0; round < 3; round++) {
         uint64_t dropped = net_stats(rep).dropped_memory_msgs;
 
         for (size_t i = 0; i < ECHO_FRAMES; i++)
-            TWICE(err, sennit_sock_send_bytes(dealer, body, echo_size(i),
+            WORKS(err, sennit_sock_send_bytes(dealer, body, echo_size(i),
                                               i + 1 < ECHO_FRAMES ? SENNIT_MORE : 0));
         NET_UNTIL(&n, sennit_sock_ready(dealer) & SENNIT_READABLE ||
                           net_stats(rep).dropped_memory_msgs > dropped);
@@ -1140,7 +1126,7 @@ echo_scenario(test_alloc *alloc, void *arg)
         if (net_stats(rep).dropped_memory_msgs > dropped)
             continue;
         for (size_t i = 0; i < ECHO_FRAMES; i++) {
-            TWICE(err, sennit_sock_recv(dealer, &msg, SENNIT_DONTWAIT));
+            WORKS(err, sennit_sock_recv(dealer, &msg, SENNIT_DONTWAIT));
             assert_int_equal(sennit_msg_size(&msg), echo_size(i));
             assert_int_equal(sennit_msg_more(&msg), i + 1 < ECHO_FRAMES);
         }
@@ -1166,15 +1152,15 @@ pass_all(net *n, sennit_sock *from, sennit_sock *to, unsigned count)
         while (sent < count && sennit_sock_ready(from) & SENNIT_WRITABLE) {
             size_t size = sent % 5 == 0 ? 9000 : 90;
 
-            TWICE(err, sennit_sock_send_bytes(from, body, size, SENNIT_MORE));
-            TWICE(err, sennit_sock_send_bytes(from, &sent, sizeof sent, 0));
+            WORKS(err, sennit_sock_send_bytes(from, body, size, SENNIT_MORE));
+            WORKS(err, sennit_sock_send_bytes(from, &sent, sizeof sent, 0));
             sent++;
         }
         while (sennit_sock_ready(to) & SENNIT_READABLE) {
             unsigned number;
 
             do
-                TWICE(err, sennit_sock_recv(to, &msg, SENNIT_DONTWAIT));
+                WORKS(err, sennit_sock_recv(to, &msg, SENNIT_DONTWAIT));
             while (sennit_msg_more(&msg));
             assert_int_equal(sennit_msg_size(&msg), sizeof number);
             memcpy(&number, sennit_msg_data(&msg), sizeof number);
@@ -1201,14 +1187,14 @@ memory_scenario(test_alloc *alloc, void *arg)
 
     (void)arg;
     loop_opts.allocator = &alloc->allocator;
-    TWICE(err, sennit_loop_open(&n.loop, &loop_opts));
+    WORKS(err, sennit_loop_open(&n.loop, &loop_opts));
     for (int i = 0; i < 6; i++)
-        TWICE(err, sennit_sock_open(&socks[i], n.loop, types[i], &opts));
+        WORKS(err, sennit_sock_open(&socks[i], n.loop, types[i], &opts));
     for (int i = 0; i < 3; i++) {
-        TWICE(err, sennit_sock_bind(socks[i], names[i]));
-        TWICE(err, sennit_sock_connect(socks[3 + i], names[i]));
+        WORKS(err, sennit_sock_bind(socks[i], names[i]));
+        WORKS(err, sennit_sock_connect(socks[3 + i], names[i]));
     }
-    TWICE(err, sennit_proxy_open(&proxy, socks[0], socks[1], socks[2]));
+    WORKS(err, sennit_proxy_open(&proxy, socks[0], socks[1], socks[2]));
     pass_all(&n, socks[3], socks[4], 30);
     sennit_proxy_get_stats(proxy, &stats);
     assert_int_equal(stats.back_sent.msgs, 30);

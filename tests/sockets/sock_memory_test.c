@@ -26,14 +26,6 @@ typedef struct run {
     char endpoint[128];
 } run;
 
-/* One failure is one ENOMEM at most, so the second try must work. */
-#define TWICE(err, call)                                                                 \
-    do {                                                                                 \
-        (err) = (call);                                                                  \
-        if ((err) == SENNIT_ENOMEM)                                                      \
-            (err) = (call);                                                              \
-    } while (0)
-
 static sennit_sock *
 open_sock(run *r, sennit_sock_type type, const char *identity)
 {
@@ -44,8 +36,7 @@ open_sock(run *r, sennit_sock_type type, const char *identity)
     opts.reconnect_max_ms = 1;
     opts.identity_size = (uint8_t)strlen(identity);
     memcpy(opts.identity, identity, opts.identity_size);
-    TWICE(err, sennit_sock_open(&sock, r->n.loop, type, &opts));
-    assert_int_equal(err, SENNIT_OK);
+    WORKS(err, sennit_sock_open(&sock, r->n.loop, type, &opts));
     return sock;
 }
 
@@ -59,8 +50,7 @@ open_run(run *r, test_alloc *alloc, const scenario *what)
     r->alloc = alloc;
     r->what = what;
     opts.allocator = &alloc->allocator;
-    TWICE(err, sennit_loop_open(&r->n.loop, &opts));
-    assert_int_equal(err, SENNIT_OK);
+    WORKS(err, sennit_loop_open(&r->n.loop, &opts));
     r->started = sennit_loop_now(r->n.loop);
     r->from = open_sock(r, what->sender, what->sender == SENNIT_STREAM ? "" : "from");
     r->to = open_sock(r, what->receiver, what->receiver == SENNIT_STREAM ? "" : "to");
@@ -80,11 +70,9 @@ bind_and_connect(run *r)
                                                : "inproc://memory";
     sennit_err err;
 
-    TWICE(err, sennit_sock_bind(binder, wanted));
-    assert_int_equal(err, SENNIT_OK);
+    WORKS(err, sennit_sock_bind(binder, wanted));
     snprintf(r->endpoint, sizeof r->endpoint, "%s", sennit_sock_last_endpoint(binder));
-    TWICE(err, sennit_sock_connect(connecter, r->endpoint));
-    assert_int_equal(err, SENNIT_OK);
+    WORKS(err, sennit_sock_connect(connecter, r->endpoint));
 }
 
 static void
@@ -382,13 +370,10 @@ open_with_all(run *r, test_alloc *alloc, const scenario *what)
     r->alloc = alloc;
     r->what = what;
     loop_opts.allocator = &alloc->allocator;
-    TWICE(err, sennit_loop_open(&r->n.loop, &loop_opts));
-    assert_int_equal(err, SENNIT_OK);
+    WORKS(err, sennit_loop_open(&r->n.loop, &loop_opts));
     r->started = sennit_loop_now(r->n.loop);
-    TWICE(err, sennit_sock_open(&r->from, r->n.loop, what->sender, &from));
-    assert_int_equal(err, SENNIT_OK);
-    TWICE(err, sennit_sock_open(&r->to, r->n.loop, what->receiver, &to));
-    assert_int_equal(err, SENNIT_OK);
+    WORKS(err, sennit_sock_open(&r->from, r->n.loop, what->sender, &from));
+    WORKS(err, sennit_sock_open(&r->to, r->n.loop, what->receiver, &to));
     if (what->receiver == SENNIT_SUB) {
         TWICE(err, sennit_sock_subscribe(r->to, (sennit_bytes){ NULL, 0 }));
         assert_int_equal(err, SENNIT_OK);
@@ -444,11 +429,9 @@ bytes_come_through(test_alloc *alloc, void *arg)
     run r;
 
     open_run(&r, alloc, arg);
-    TWICE(err, sennit_sock_bind(r.to, "tcp://127.0.0.1:*"));
-    assert_int_equal(err, SENNIT_OK);
-    TWICE(err, sennit_sock_connect_as(r.from, sennit_sock_last_endpoint(r.to),
+    WORKS(err, sennit_sock_bind(r.to, "tcp://127.0.0.1:*"));
+    WORKS(err, sennit_sock_connect_as(r.from, sennit_sock_last_endpoint(r.to),
                                       (sennit_bytes){ (const uint8_t *)"them", 4 }));
-    assert_int_equal(err, SENNIT_OK);
     while (!arrived) {
         sennit_msg msg;
 
