@@ -860,6 +860,17 @@ options_that_inproc_does_not_obey_are_refused_by_name(void **state)
     assert_non_null(strstr(sennit_loop_why(d.a.loop), "conflate"));
     assert_int_equal(sennit_sock_connect(sock, "inproc://x"), SENNIT_ENOTSUP);
     opts.conflate = false;
+    opts.slow_subscriber = SENNIT_SLOW_DROP_OLD;
+    sock = net_sock(&d.a, SENNIT_PUB, &opts);
+    assert_int_equal(sennit_sock_connect(sock, "inproc://x"), SENNIT_ENOTSUP);
+    assert_non_null(strstr(sennit_loop_why(d.a.loop), "slow_subscriber"));
+    opts.slow_subscriber = SENNIT_SLOW_DROP_NEW;
+    assert_int_equal(sennit_sock_set_opts(sock, &opts), SENNIT_OK);
+    assert_int_equal(sennit_sock_bind(sock, "inproc://y"), SENNIT_OK);
+    opts.slow_subscriber = SENNIT_SLOW_CONFLATE;
+    assert_int_equal(sennit_sock_set_opts(sock, &opts), SENNIT_ENOTSUP);
+    assert_non_null(strstr(sennit_loop_why(d.a.loop), "slow_subscriber"));
+    opts.slow_subscriber = SENNIT_SLOW_DROP_NEW;
     opts.send_age_max_ms = 5;
     sock = net_sock(&d.a, SENNIT_PUSH, &opts);
     assert_int_equal(sennit_sock_connect(sock, "inproc://x"), SENNIT_ENOTSUP);

@@ -463,7 +463,7 @@ typedef struct slow_net {
 /* A subscriber that does not read, and a publisher that goes on until its queue is full
  * many times over. */
 static void
-overrun(slow_net *s, sennit_slow_policy policy, unsigned topics)
+overrun_via(slow_net *s, transport via, sennit_slow_policy policy, unsigned topics)
 {
     sennit_sock_opts opts = net_opts();
     static char body[4096];
@@ -478,7 +478,7 @@ overrun(slow_net *s, sennit_slow_policy policy, unsigned topics)
     opts.kernel_recv_bytes = 16 << 10;
     s->slow = net_sock(&n, SENNIT_SUB, &opts);
     subscribe(s->slow, "");
-    net_join(&n, s->pub, s->slow, TCP);
+    net_join(&n, s->pub, s->slow, via);
     assert_int_equal(sennit_sock_wait_subscriptions(s->pub, 1, DEADLINE_MS), SENNIT_OK);
     for (s->sent = 0; s->sent < 2000; s->sent++) {
         char topic = (char)('a' + s->sent % topics);
@@ -495,6 +495,12 @@ overrun(slow_net *s, sennit_slow_policy policy, unsigned topics)
         if (s->sent % 10 == 0)
             assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
     }
+}
+
+static void
+overrun(slow_net *s, sennit_slow_policy policy, unsigned topics)
+{
+    overrun_via(s, TCP, policy, topics);
 }
 
 /* The number of the next message. */
@@ -565,44 +571,87 @@ dropping_old_lets_the_newest_through(void **state)
     slow_net s;
 
     (void)state;
-    overrun(&s, SENNIT_SLOW_DROP_OLD, 1);
-    assert_true(net_stats(s.pub).dropped_slow_msgs > 0);
-    assert_int_equal(net_stats(s.pub).dropped_hwm_msgs, 0);
-    check_copies(&s, net_stats(s.pub).dropped_slow_msgs);
-    assert_int_equal(read_to_the_last(&s), s.sent - net_stats(s.pub).dropped_slow_msgs);
-    net_close(&n);
+    for (int via = 0; via < TRANSPORTS; via++) {
+        uint64_t dropped;
+
+        overrun_via(&s, (transport)via, SENNIT_SLOW_DROP_OLD, 1);
+        dropped = net_stats(s.pub).dropped_slow_msgs;
+        assert_true(dropped > 0);
+        assert_int_equal(net_stats(s.pub).dropped_hwm_msgs, 0);
+        check_copies(&s, dropped);
+        assert_int_equal(read_to_the_last(&s), s.sent - dropped);
+        net_close(&n);
+    }
+}
+
+/* On inproc they wait where they are read. */
+static void
+a_message_that_is_half_read_makes_no_room(void **state)
+{
+    (void)state;
+    for (int policy = SENNIT_SLOW_DROP_OLD; policy <= SENNIT_SLOW_CONFLATE; policy++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *pub;
+        sennit_sock *sub;
+        sennit_msg msg;
+
+        net_open(&n);
+        opts.slow_subscriber = (sennit_slow_policy)policy;
+        opts.send_hwm_msgs = 1;
+        pub = net_sock(&n, SENNIT_PUB, &opts);
+        opts = net_opts();
+        opts.recv_hwm_msgs = 1;
+        sub = net_sock(&n, SENNIT_SUB, &opts);
+        subscribe(sub, "");
+        net_join(&n, pub, sub, INPROC);
+        net_send(pub, "a|1");
+        net_send(pub, "a|2");
+        sennit_msg_init(&msg);
+        assert_int_equal(sennit_sock_recv(sub, &msg, 0), SENNIT_OK);
+        sennit_msg_fini(&msg);
+        net_send(pub, "a|3");
+        net_send(pub, "a|4");
+        assert_string_equal(net_recv(sub), "1");
+        assert_string_equal(net_recv(sub), "a|4");
+        assert_string_equal(net_recv_flags(sub, SENNIT_DONTWAIT), "EAGAIN");
+        assert_int_equal(net_stats(pub).dropped_slow_msgs, 2);
+        assert_int_equal(net_stats(pub).delivered_msgs, 2);
+        net_close(&n);
+    }
 }
 
 static void
 conflating_by_topic_keeps_the_newest_of_each(void **state)
 {
-    slow_net s;
-    uint32_t last[4] = { 0 };
-    uint32_t seen = 0;
-
     (void)state;
-    overrun(&s, SENNIT_SLOW_CONFLATE, 4);
-    assert_true(net_stats(s.pub).dropped_slow_msgs > 0);
-    check_copies(&s, net_stats(s.pub).dropped_slow_msgs);
-    while (seen != 15) {
-        char body[4096];
-        uint32_t number;
-        size_t size;
-        char topic;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        slow_net s;
+        uint32_t last[4] = { 0 };
+        uint32_t seen = 0;
 
-        assert_int_equal(sennit_sock_recv_bytes(s.slow, body, sizeof body, &size, 0),
-                         SENNIT_OK);
-        topic = body[0];
-        assert_int_equal(sennit_sock_recv_bytes(s.slow, body, sizeof body, &size, 0),
-                         SENNIT_OK);
-        memcpy(&number, body, sizeof number);
-        last[topic - 'a'] = number;
-        if (number >= s.sent - 4)
-            seen |= 1u << (topic - 'a');
+        overrun_via(&s, (transport)via, SENNIT_SLOW_CONFLATE, 4);
+        assert_true(net_stats(s.pub).dropped_slow_msgs > 0);
+        check_copies(&s, net_stats(s.pub).dropped_slow_msgs);
+        while (seen != 15) {
+            char body[4096];
+            uint32_t number;
+            size_t size;
+            char topic;
+
+            assert_int_equal(sennit_sock_recv_bytes(s.slow, body, sizeof body, &size, 0),
+                             SENNIT_OK);
+            topic = body[0];
+            assert_int_equal(sennit_sock_recv_bytes(s.slow, body, sizeof body, &size, 0),
+                             SENNIT_OK);
+            memcpy(&number, body, sizeof number);
+            last[topic - 'a'] = number;
+            if (number >= s.sent - 4)
+                seen |= 1u << (topic - 'a');
+        }
+        for (unsigned i = 0; i < 4; i++)
+            assert_true(last[i] >= s.sent - 4);
+        net_close(&n);
     }
-    for (unsigned i = 0; i < 4; i++)
-        assert_true(last[i] >= s.sent - 4);
-    net_close(&n);
 }
 
 static void
@@ -882,6 +931,7 @@ main(void)
         cmocka_unit_test(a_subscription_over_the_bound_ends_the_connection_and_says_why),
         cmocka_unit_test(dropping_new_keeps_what_was_queued_and_says_once_who_is_slow),
         cmocka_unit_test(dropping_old_lets_the_newest_through),
+        cmocka_unit_test(a_message_that_is_half_read_makes_no_room),
         cmocka_unit_test(conflating_by_topic_keeps_the_newest_of_each),
         cmocka_unit_test(a_slow_subscriber_is_disconnected_and_knows),
         cmocka_unit_test(blocking_loses_nothing),

@@ -44,7 +44,7 @@ a_sender_that_conflates_keeps_only_the_newest_for_a_late_peer(void **state)
     };
 
     (void)state;
-    for (int via = 0; via < INPROC; via++) {
+    for (int via = 0; via < TRANSPORTS; via++) {
         for (size_t i = 0; i < 2; i++) {
             sennit_sock_opts opts = conflating();
             const char *endpoint = net_vacant((transport)via);
@@ -72,7 +72,7 @@ static void
 every_subscriber_of_a_publisher_that_conflates_ends_on_the_newest(void **state)
 {
     (void)state;
-    for (int via = 0; via < INPROC; via++) {
+    for (int via = 0; via < TRANSPORTS; via++) {
         sennit_sock_opts opts = conflating();
         static char body[2000];
         sennit_sock *subs[3];
@@ -169,7 +169,7 @@ a_receiver_that_conflates_has_the_newest_and_little_memory(void **state)
     };
 
     (void)state;
-    for (int via = 0; via < INPROC; via++) {
+    for (int via = 0; via < TRANSPORTS; via++) {
         for (size_t i = 0; i < 3; i++) {
             static char body[1000];
             sennit_sock *from;
@@ -210,7 +210,7 @@ static void
 a_look_at_the_socket_does_not_keep_an_old_message(void **state)
 {
     (void)state;
-    for (int via = 0; via < INPROC; via++) {
+    for (int via = 0; via < TRANSPORTS; via++) {
         sennit_sock *push;
         sennit_sock *pull;
 
@@ -233,7 +233,7 @@ static void
 a_message_that_is_half_read_is_read_to_its_end(void **state)
 {
     (void)state;
-    for (int via = 0; via < INPROC; via++) {
+    for (int via = 0; via < TRANSPORTS; via++) {
         sennit_sock *push;
         sennit_sock *pull;
         sennit_msg msg;

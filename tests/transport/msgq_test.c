@@ -90,6 +90,47 @@ rollback_drops_exactly_the_unfinished_message(void **state)
 }
 
 static void
+a_message_is_dropped_from_anywhere(void **state)
+{
+    static const size_t frames[] = { 1, 3, 2, 1 };
+
+    (void)state;
+    for (size_t dropped = 0; dropped < 4; dropped++) {
+        test_alloc alloc;
+        sni_msgq queue;
+        size_t at = 0;
+        bool more;
+
+        test_alloc_init(&alloc);
+        sni_msgq_init(&queue, &alloc.allocator);
+        /* Begun elsewhere than at the ring's first place. */
+        for (int i = 0; i < 5; i++) {
+            push_number(&queue, 9, 10, false);
+            (void)pop_number(&queue, &more);
+        }
+        for (uint32_t i = 0; i < 4; i++)
+            for (size_t k = frames[i]; k > 0; k--)
+                push_number(&queue, i, 100, k > 1);
+        push_number(&queue, 4, 100, true);
+        for (size_t i = 0; i < dropped; i++)
+            at = sni_msgq_behind(&queue, at);
+        sni_msgq_drop(&queue, at);
+        assert_int_equal(queue.msgs, 3);
+        assert_int_equal(queue.bytes, (8 - frames[dropped]) * 100);
+        for (uint32_t i = 0; i < 4; i++)
+            for (size_t k = i == dropped ? 0 : frames[i]; k > 0; k--) {
+                assert_int_equal(pop_number(&queue, &more), i);
+                assert_int_equal(more, k > 1);
+            }
+        assert_int_equal(queue.readable, 0);
+        push_number(&queue, 4, 100, false);
+        assert_int_equal(queue.msgs, 1);
+        sni_msgq_fini(&queue);
+        assert_int_equal(alloc.live_blocks, 0);
+    }
+}
+
+static void
 a_failed_push_leaves_message_and_queue_as_they_were(void **state)
 {
     test_alloc alloc;
@@ -170,6 +211,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_of_an_unfinished_message_cannot_be_popped),
         cmocka_unit_test(rollback_drops_exactly_the_unfinished_message),
+        cmocka_unit_test(a_message_is_dropped_from_anywhere),
         cmocka_unit_test(a_failed_push_leaves_message_and_queue_as_they_were),
         cmocka_unit_test(any_sequence_keeps_order_and_counts),
     };

@@ -6,7 +6,7 @@
 
 /* The capacity is a power of two, as sni_grow() makes it: no division. */
 static sni_msg *
-slot(sni_msgq *queue, size_t position)
+slot(const sni_msgq *queue, size_t position)
 {
     return &queue->ring[(queue->first + position) & (queue->capacity - 1)];
 }
@@ -117,4 +117,36 @@ sni_msgq_rollback(sni_msgq *queue)
         sni_block_unref(sni_msg_block(last));
         queue->count--;
     }
+}
+
+const sni_msg *
+sni_msgq_at(const sni_msgq *queue, size_t at)
+{
+    return slot(queue, at);
+}
+
+size_t
+sni_msgq_behind(const sni_msgq *queue, size_t at)
+{
+    SNI_ASSERT(at < queue->readable);
+    while (slot(queue, at)->more)
+        at++;
+    return at + 1;
+}
+
+void
+sni_msgq_drop(sni_msgq *queue, size_t at)
+{
+    size_t gone = sni_msgq_behind(queue, at) - at;
+
+    for (size_t i = at; i < at + gone; i++) {
+        queue->bytes -= sni_msg_size_of(slot(queue, i));
+        sni_block_unref(sni_msg_block(slot(queue, i)));
+    }
+    for (size_t i = at; i-- > 0;)
+        *slot(queue, gone + i) = *slot(queue, i);
+    queue->first = (queue->first + gone) & (queue->capacity - 1);
+    queue->count -= gone;
+    queue->readable -= gone;
+    queue->msgs--;
 }

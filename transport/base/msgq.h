@@ -38,4 +38,13 @@ bool sni_msgq_pop(sni_msgq *queue, sni_msg *msg);
 /* Drops the frames of the unfinished message, if any. */
 void sni_msgq_rollback(sni_msgq *queue);
 
+/* The frame at a position, counted from the front. */
+const sni_msg *sni_msgq_at(const sni_msgq *queue, size_t at);
+
+/* Where the message behind the finished one begins that the frame at `at` belongs to. */
+size_t sni_msgq_behind(const sni_msgq *queue, size_t at);
+
+/* Drops the finished message that begins at `at`. */
+void sni_msgq_drop(sni_msgq *queue, size_t at);
+
 #endif /* SENNIT_BASE_MSGQ_H */

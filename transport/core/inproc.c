@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "core/couple.h"
+#include "core/fresh.h"
 #include "core/sock.h"
 #include "wire/metadata.h"
 #include "wire/socktype.h"
@@ -148,6 +149,7 @@ say_ready(sni_pipe *pipe)
 static sennit_err
 settle_in(sennit_sock *binder, sni_pipe *far)
 {
+    sni_block_unref(far->inproc->card); /* of one that refused it */
     far->inproc->card = new_card(binder);
     if (far->inproc->card == NULL)
         return SENNIT_ENOMEM;
@@ -528,17 +530,48 @@ sni_inproc_bury(sennit_loop *loop)
 
 /* ---- endpoints --------------------------------------------------------- */
 
-/* Nothing is accepted and ignored. */
+const char *
+sni_inproc_refuses(const sennit_loop *loop, const sennit_sock_opts *opts)
+{
+    if (opts->send_age_max_ms > 0)
+        return "send_age_max_ms is not built for inproc: use tcp or ipc";
+    /* What another thread has been handed cannot be taken back. */
+    if (loop->inbox == NULL)
+        return NULL;
+    if (opts->conflate)
+        return "conflate is not built for inproc between loops: "
+               "use tcp, ipc, or a loop without a context";
+    if (opts->slow_subscriber == SENNIT_SLOW_DROP_OLD ||
+        opts->slow_subscriber == SENNIT_SLOW_CONFLATE)
+        return "slow_subscriber: DROP_OLD and CONFLATE are not built for inproc between "
+               "loops: use tcp, ipc, or a loop without a context";
+    return NULL;
+}
+
 static sennit_err
 check_opts(const sennit_sock *sock)
 {
-    if (sock->opts.conflate)
-        return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
-                             "conflate is not built for inproc: use tcp or ipc");
-    if (sock->opts.send_age_max_ms > 0)
-        return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
-                             "send_age_max_ms is not built for inproc: use tcp or ipc");
-    return SENNIT_OK;
+    const char *why = sni_inproc_refuses(sock->loop, &sock->opts);
+
+    return why == NULL ? SENNIT_OK : sni_loop_fail(sock->loop, SENNIT_ENOTSUP, why);
+}
+
+bool
+sni_inproc_used(const sennit_sock *sock)
+{
+    const sni_link *names = &sock->loop->context->names;
+    bool used = false;
+
+    for (const sni_link *link = sock->pipes.next; link != &sock->pipes;
+         link = link->next) {
+        if (SNI_CONST_OWNER_OF(link, sni_pipe, link)->inproc != NULL)
+            return true;
+    }
+    lock(sock->loop);
+    for (const sni_link *link = names->next; link != names && !used; link = link->next)
+        used = SNI_CONST_OWNER_OF(link, inproc_name, link)->sock == sock;
+    unlock(sock->loop);
+    return used;
 }
 
 /* Tells those who wait for the name; those of this loop are moved to `mine`. */
@@ -766,7 +799,7 @@ sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg))
             break;
         kind = msg.peer;
         msg.peer = pipe->peer.number;
-        if (kind == SNI_FRAME_DATA)
+        if (kind == SNI_FRAME_DATA || kind == SNI_FRAME_GREETING)
             err = pattern->ops->take(pattern, &pipe->peer, &msg);
         else
             err = sni_pattern_subscription(pattern, &pipe->peer,
@@ -775,6 +808,13 @@ sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg))
         sennit_msg_fini(sni_msg_public(&msg));
     }
     return err;
+}
+
+/* Whether the application is in the middle of a message from it. */
+static bool
+is_reading(const sni_pipe *pipe)
+{
+    return pipe->sock != NULL && pipe->sock->pattern.reading == &pipe->peer;
 }
 
 /* The mate has put whole messages into the inq. */
@@ -787,8 +827,75 @@ sni_inproc_arrived(sni_pipe *pipe)
         err = sni_inproc_hear(pipe, next_frame);
         if (err)
             sni_inproc_end(pipe, err, "no memory for a subscription");
+    } else if (pipe->sock->opts.conflate && !is_reading(pipe)) {
+        sni_fresh_input(pipe);
     }
     sni_pipe_update_unread(pipe);
+}
+
+/* The first message in the inq of which nothing is read; greetings are not for us to take
+ * back. */
+static size_t
+first_loose(const sni_pipe *pipe)
+{
+    const sni_msgq *queue = &pipe->inq;
+    size_t at = 0;
+
+    if (queue->readable > 0 && is_reading(pipe))
+        at = sni_msgq_behind(queue, 0);
+    while (at < queue->readable && sni_msgq_at(queue, at)->peer == SNI_FRAME_GREETING)
+        at++;
+    return at;
+}
+
+static bool
+begins_with(const sni_msgq *queue, size_t at, sennit_bytes topic)
+{
+    const sni_msg *first = sni_msgq_at(queue, at);
+
+    return sni_bytes_equal(sennit_msg_bytes((const sennit_msg *)(const void *)first),
+                           topic);
+}
+
+bool
+sni_inproc_take_back(sni_pipe *pipe, const sennit_bytes *topic)
+{
+    sni_pipe *mate = pipe->inproc->mate;
+    sni_msgq *queue;
+    size_t at;
+
+    if (mate == NULL)
+        return false;
+    queue = &mate->inq;
+    at = first_loose(mate);
+    while (topic != NULL && at < queue->readable && !begins_with(queue, at, *topic))
+        at = sni_msgq_behind(queue, at);
+    if (at >= queue->readable)
+        return false;
+    sni_msgq_drop(queue, at);
+    if (!pipe->inproc->met)
+        return true;
+    pipe->counts.delivered_msgs--;
+    pipe->sock->stats.delivered_msgs--;
+    sni_pipe_update_unread(mate);
+    if (mate->peer.unread == 0)
+        sni_link_remove(&mate->peer.in);
+    return true;
+}
+
+/* conflate: of what the peer has not begun to read. */
+static void
+keep_newest(sni_pipe *pipe)
+{
+    const sni_pipe *mate = pipe->inproc->mate;
+    size_t at = first_loose(mate);
+
+    while (at < mate->inq.readable &&
+           sni_msgq_behind(&mate->inq, at) < mate->inq.readable &&
+           sni_inproc_take_back(pipe, NULL)) {
+        pipe->counts.conflated_out_msgs++;
+        pipe->sock->stats.dropped_conflated_msgs++;
+    }
 }
 
 static sennit_err
@@ -799,10 +906,12 @@ push_mate(sni_pipe *pipe, sni_msg *msg, bool more)
 
     if (err || more)
         return err;
-    if (pipe->inproc->met) {
+    if (pipe->inproc->met)
         sni_inproc_count_delivered(pipe, 1);
+    if (pipe->sock->opts.conflate)
+        keep_newest(pipe);
+    if (pipe->inproc->met)
         sni_inproc_arrived(mate);
-    }
     sni_pipe_update_writable(pipe);
     /* Not here and now: the pattern is in the middle of it. */
     if (pipe->inproc->due)
@@ -858,8 +967,14 @@ sni_inproc_pull(sni_pipe *pipe, sni_msg *msg)
         return SENNIT_EAGAIN;
     msg->peer = pipe->peer.number;
     sni_inproc_count_received(pipe, msg);
-    if (!msg->more)
-        sni_pipe_update_unread(pipe);
+    if (msg->more)
+        return SENNIT_OK;
+    if (pipe->sock->opts.conflate) {
+        sni_fresh_input(pipe);
+        if (pipe->inproc->mate != NULL)
+            sni_pipe_update_writable(pipe->inproc->mate);
+    }
+    sni_pipe_update_unread(pipe);
     return SENNIT_OK;
 }
 
@@ -910,7 +1025,7 @@ sni_inproc_greet(sni_pipe *pipe, sennit_bytes body)
 
     if (err)
         return err;
-    sni_msg_of(&msg)->peer = SNI_FRAME_DATA;
+    sni_msg_of(&msg)->peer = end->mate == NULL ? SNI_FRAME_DATA : SNI_FRAME_GREETING;
     if (end->mate == NULL)
         err = sni_couple_greet(pipe, sni_msg_of(&msg));
     else
@@ -966,6 +1081,10 @@ sni_inproc_full(const sni_pipe *pipe)
 
     if (end->mate == NULL)
         return end->couple == NULL || end->parted || sni_couple_full(pipe);
+    /* The newest takes the place of the others, unless one is half read there. */
+    if (opts->conflate || (end->mate->sock != NULL && end->mate->sock->opts.conflate &&
+                           !is_reading(end->mate)))
+        return false;
     queue = &end->mate->inq;
     if (end->mate->sock != NULL) {
         const sennit_sock_opts *theirs = &end->mate->sock->opts;

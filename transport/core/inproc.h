@@ -39,7 +39,7 @@ typedef struct sni_inproc {
 } sni_inproc;
 
 /* What a frame on its way is, in place of its peer's number. */
-enum { SNI_FRAME_DATA, SNI_FRAME_SUBSCRIBE, SNI_FRAME_CANCEL };
+enum { SNI_FRAME_DATA, SNI_FRAME_GREETING, SNI_FRAME_SUBSCRIBE, SNI_FRAME_CANCEL };
 
 /* Errors: EADDRINUSE, ENOMEM, ENOTSUP (an option that is not built for inproc). */
 sennit_err sni_inproc_bind(sennit_sock *sock, const char *name);
@@ -48,6 +48,13 @@ sennit_err sni_inproc_bind(sennit_sock *sock, const char *name);
  * has a peer, or an identity that is taken). The last only when both are in one loop;
  * otherwise an event tells. */
 sennit_err sni_inproc_connect(sennit_sock *sock, const char *name);
+
+/* Why a socket of `loop` with these options has no inproc peers, or NULL: nothing is
+ * accepted and ignored. */
+const char *sni_inproc_refuses(const sennit_loop *loop, const sennit_sock_opts *opts);
+
+/* Whether `sock` has inproc pipes or names. */
+bool sni_inproc_used(const sennit_sock *sock);
 
 /* Whether `sock` has connected to `name` and neither side has ended it. */
 bool sni_inproc_connected(const sennit_sock *sock, const char *name);
@@ -84,6 +91,10 @@ void sni_inproc_abandon(sni_pipe *pipe, bool more);
 
 /* Parts it at the end of the turn. Repeats are no-ops. */
 void sni_inproc_end(sni_pipe *pipe, sennit_err err, const char *reason);
+
+/* Takes back the oldest message that the peer has not begun to read, or the oldest whose
+ * first frame is `topic`; who calls it counts it. NULL: any. False: there is none. */
+bool sni_inproc_take_back(sni_pipe *pipe, const sennit_bytes *topic);
 
 /* Whether it takes no more messages for now. */
 bool sni_inproc_full(const sni_pipe *pipe);

@@ -11,6 +11,7 @@
 #include "core/dialer.h"
 #include "core/endpoint.h"
 #include "core/filter.h"
+#include "core/inproc.h"
 #include "core/listener.h"
 #include "core/sock.h"
 #include "wire/metadata.h"
@@ -511,17 +512,6 @@ sennit_sock_get_opts(const sennit_sock *sock, sennit_sock_opts *out)
     *out = sock->opts;
 }
 
-static bool
-has_inproc(const sennit_sock *sock)
-{
-    for (const sni_link *link = sock->pipes.next; link != &sock->pipes;
-         link = link->next) {
-        if (SNI_CONST_OWNER_OF(link, sni_pipe, link)->inproc != NULL)
-            return true;
-    }
-    return false;
-}
-
 sennit_err
 sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts)
 {
@@ -540,9 +530,9 @@ sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts)
         err = sni_opts_check_change(&sock->opts, opts, &why);
     if (err)
         return sni_loop_fail(sock->loop, err, why);
-    if (opts->send_age_max_ms > 0 && has_inproc(sock))
-        return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
-                             "send_age_max_ms is not built for inproc: use tcp or ipc");
+    why = sni_inproc_refuses(sock->loop, opts);
+    if (why != NULL && sni_inproc_used(sock))
+        return sni_loop_fail(sock->loop, SENNIT_ENOTSUP, why);
     err = sni_opts_copy(alloc, opts, &wanted, &owned);
     if (err)
         return err;

@@ -177,10 +177,14 @@ body_of(const sni_msg *msg)
 static bool
 drop_one(sni_pipe *pipe, const sni_msg *first)
 {
-    if (pipe->sock->opts.slow_subscriber == SENNIT_SLOW_CONFLATE &&
-        sni_outq_drop_topic(&pipe->outq, body_of(first)))
-        return true;
-    return sni_outq_drop_oldest(&pipe->outq);
+    bool by_topic = pipe->sock->opts.slow_subscriber == SENNIT_SLOW_CONFLATE;
+    sennit_bytes topic = body_of(first);
+
+    if (pipe->inproc != NULL)
+        return (by_topic && sni_inproc_take_back(pipe, &topic)) ||
+               sni_inproc_take_back(pipe, NULL);
+    return (by_topic && sni_outq_drop_topic(&pipe->outq, topic)) ||
+           sni_outq_drop_oldest(&pipe->outq);
 }
 
 static bool
@@ -188,7 +192,7 @@ pipe_make_room(sni_peer *peer, const sni_msg *first)
 {
     sni_pipe *pipe = sni_pipe_of(peer);
 
-    if (pipe->inproc != NULL || pipe->leaving || pipe->retired)
+    if (pipe->leaving || pipe->retired)
         return false;
     /* Marks in bytes may need more than one. */
     while (!peer->writable && drop_one(pipe, first)) {

@@ -354,8 +354,9 @@ typedef enum sennit_slow_policy {
     SENNIT_SLOW_DROP_NEW = 0,   /* that subscriber misses it (libzmq) */
     SENNIT_SLOW_DROP_OLD = 1,   /* its oldest whole message makes room */
     SENNIT_SLOW_CONFLATE = 2,   /* its queued message with the same first frame makes
-                                   room, else the oldest */
-    SENNIT_SLOW_DISCONNECT = 3, /* its connection is closed: it comes back and knows */
+                                   room, else the oldest. Both: not inproc between loops */
+    SENNIT_SLOW_DISCONNECT = 3, /* its connection is closed: it comes back (not over
+                                   inproc) and knows */
     SENNIT_SLOW_BLOCK = 4,      /* send would block while any matching subscriber is full
                                    (libzmq's XPUB_NODROP) */
 } sennit_slow_policy;
@@ -399,8 +400,10 @@ typedef struct sennit_sock_opts {
                                   one more message of any size; 0: no limit */
     uint64_t recv_hwm_bytes;   /* [now] per peer, beside recv_hwm_msgs; 0: no limit */
     bool conflate;             /* [open] PUSH, PULL, PUB, SUB, DEALER: only the newest
-                                  message waits, per peer; single frames only */
-    int send_age_max_ms;       /* [now] older queued messages are dropped; 0: no limit */
+                                  message waits, per peer; single frames only. Not inproc
+                                  between loops */
+    int send_age_max_ms;       /* [now] older queued messages are dropped; 0: no limit.
+                                  Not inproc */
     int send_timeout_ms;       /* [now] -1: for ever, 0: as SENNIT_DONTWAIT (SNDTIMEO) */
     int recv_timeout_ms;       /* [now] -1: for ever, 0: as SENNIT_DONTWAIT (RCVTIMEO) */
     int linger_ms;             /* [now] how long close and disconnect let queued messages
@@ -531,8 +534,9 @@ SENNIT_API sennit_err sennit_sock_open(sennit_sock **out, sennit_loop *loop,
 SENNIT_API void sennit_sock_get_opts(const sennit_sock *sock, sennit_sock_opts *out);
 
 /* Changes options; each field of sennit_sock_opts says when that counts.
- * Errors: EINVAL (as open; also a change of an [open] one), ENOMEM, ETHREAD. Nothing
- *         changed then. */
+ * Errors: EINVAL (as open; also a change of an [open] one), ENOTSUP (inproc does not obey
+ *         it, and the socket has an inproc name or peer), ENOMEM, ECLOSED, ETHREAD.
+ *         Nothing changed then. */
 SENNIT_API sennit_err
 sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts) SENNIT_MUST_CHECK;
 
@@ -550,7 +554,8 @@ SENNIT_API void sennit_sock_close(sennit_sock *sock);
  *                       `ipc://` + `*`: a fresh path in the temporary directory
  *   inproc://NAME       within this loop and the others of its context
  * Blocks: no.
- * Errors: EINVAL (malformed), ENOTSUP (a transport that is not built), ENODEV (no such
+ * Errors: EINVAL (malformed), ENOTSUP (a transport that is not built; inproc also: an
+ *         option that it does not obey, which sennit_loop_why() names), ENODEV (no such
  *         interface; host names are not looked up here), EADDRINUSE (also an ipc path
  *         somebody listens on; a stale one is taken over; a file that is no socket is
  *         left alone), EADDRNOTAVAIL, EACCES, ENOENT (ipc directory), ENAMETOOLONG,
@@ -571,10 +576,14 @@ SENNIT_API sennit_err sennit_sock_bind_fd(sennit_sock *sock, int fd) SENNIT_MUST
  *   tcp://SOURCE;HOST:PORT   SOURCE is ADDRESS or ADDRESS:PORT of bind, to come from
  * A second connect of a REQ, DEALER, PUB or SUB to the same string does nothing (as
  * libzmq).
- * Errors: EINVAL, ENOTSUP, ENODEV (SOURCE), ENAMETOOLONG, ENOMEM, ECLOSED, ETHREAD,
- *         ETERM; inproc also EPROTO (socket types do not go together) and EEXIST (a PAIR
- *         that has a peer, an identity that is taken). A host that cannot be found is no
- *         error here: CONNECT_FAILED events say so, and it is tried again. */
+ * An inproc connection that ends is not made again (as libzmq).
+ * Errors: EINVAL, ENOTSUP (a transport that is not built; inproc also: an option that it
+ *         does not obey), ENODEV (SOURCE), ENAMETOOLONG, ENOMEM, ECLOSED, ETHREAD, ETERM;
+ *         inproc also EPROTO (the name is bound, by a type that does not go with this
+ *         one) and EEXIST (a PAIR that has a peer, an identity that is taken). The last
+ *         only if both are in one loop, and both only if the name is bound already:
+ *         later a HANDSHAKE_FAILED event says the same. A host that cannot be found is
+ *         no error here: CONNECT_FAILED events say so, and it is tried again. */
 SENNIT_API sennit_err sennit_sock_connect(sennit_sock *sock,
                                           const char *endpoint) SENNIT_MUST_CHECK;
 
@@ -735,7 +744,9 @@ typedef struct sennit_sock_stats {
     uint64_t received_msgs;        /* handed out by recv, whole messages */
     uint64_t sent_bytes;           /* accepted bodies */
     uint64_t received_bytes;       /* handed-out bodies */
-    uint64_t delivered_msgs;       /* copies that reached the kernel or an inproc peer */
+    uint64_t delivered_msgs;       /* copies that reached the kernel or an inproc peer,
+                                      less those that were taken back from it (conflate,
+                                      SENNIT_SLOW_DROP_OLD, _CONFLATE) */
     uint64_t queued_msgs;          /* copies waiting now */
     uint64_t queued_bytes;         /* bytes waiting now, frame heads included */
     uint64_t dropped_no_peer_msgs; /* PUB without match, ROUTER without such peer */
@@ -804,7 +815,7 @@ SENNIT_API sennit_err sennit_sock_peer_property(const sennit_sock *sock, uint32_
                                                 const char *name, sennit_bytes *value);
 
 /* Closes one connection; queued messages leave for at most linger_ms. One that we
- * connected is connected again. Errors: ENOENT, ETHREAD. */
+ * connected is connected again, unless it is inproc. Errors: ENOENT, ETHREAD. */
 SENNIT_API sennit_err sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer);
 
 /* Turns the loop until the socket has at least `count` READY connections, or (PUB, XPUB)
