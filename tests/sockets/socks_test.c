@@ -475,6 +475,38 @@ a_proxy_that_is_silent_is_left_after_the_connect_timeout(void **state)
     net_close(&n);
 }
 
+/* Without connect_timeout_ms there is a time for the handshake, which is not begun. */
+static void
+a_proxy_that_is_silent_is_left_after_the_handshake_timeout(void **state)
+{
+    net n;
+    proxy p;
+    sennit_sock_opts opts;
+    sennit_sock *push;
+    sennit_event event;
+
+    (void)state;
+    proxy_open(&p);
+    net_open(&n);
+    opts = proxied(&p);
+    opts.connect_timeout_ms = 0;
+    opts.handshake_timeout_ms = 50;
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    net_connect(push, "tcp://127.0.0.1:5555");
+    p.client = raw_accept(&n, p.listener);
+    expect(&n, &p, BYTES(METHODS));
+    event = net_event(&n, push, SENNIT_EVENT_CONNECT_FAILED);
+    assert_int_equal(event.err, SENNIT_ETIMEDOUT);
+    assert_string_equal(event.reason,
+                        "the proxy did not connect within handshake_timeout_ms");
+    raw_until_closed(&n, p.client);
+    close(p.client);
+    net_event(&n, push, SENNIT_EVENT_RETRYING);
+    p.client = raw_accept(&n, p.listener);
+    proxy_close(&p);
+    net_close(&n);
+}
+
 static void
 a_socket_closes_in_the_middle_of_speaking_to_a_proxy(void **state)
 {
@@ -635,6 +667,7 @@ main(void)
         cmocka_unit_test(a_source_address_is_the_connection_s_to_the_proxy),
         cmocka_unit_test(what_a_proxy_says_wrongly_only_fails_the_attempt),
         cmocka_unit_test(a_proxy_that_is_silent_is_left_after_the_connect_timeout),
+        cmocka_unit_test(a_proxy_that_is_silent_is_left_after_the_handshake_timeout),
         cmocka_unit_test(a_socket_closes_in_the_middle_of_speaking_to_a_proxy),
         cmocka_unit_test(ipc_and_inproc_go_past_the_proxy),
         cmocka_unit_test(a_connect_through_a_proxy_survives_every_failed_allocation),

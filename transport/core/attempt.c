@@ -114,6 +114,30 @@ on_timeout(void *arg)
     call_back(arg, SENNIT_ETIMEDOUT, "not connected within connect_timeout_ms");
 }
 
+static void
+on_lookup_timeout(void *arg)
+{
+    call_back(arg, SENNIT_ETIMEDOUT, "the host was not found within connect_timeout_ms");
+}
+
+static void
+on_proxy_timeout(void *arg)
+{
+    call_back(arg, SENNIT_ETIMEDOUT,
+              "the proxy did not connect within handshake_timeout_ms");
+}
+
+/* `timeout_ms` is 0: none. */
+static sennit_err
+start_timer(sni_attempt *attempt, int timeout_ms, void (*fn)(void *arg))
+{
+    if (timeout_ms == 0)
+        return SENNIT_OK;
+    return sni_timers_start(
+        &attempt->loop->timers, &attempt->timer,
+        sni_loop_now(attempt->loop) + (sennit_time)timeout_ms * 1000000u, fn, attempt);
+}
+
 void
 sni_attempt_cancel(sni_attempt *attempt)
 {
@@ -128,9 +152,14 @@ open_proxy(sni_attempt *attempt)
 {
     const sni_dialer *dialer = attempt->dialer;
     const sennit_sock_opts *opts = &dialer->sock->opts;
+    sennit_err err = SENNIT_OK;
 
-    attempt->answers = sni_block_new(&attempt->loop->allocator, SNI_SOCKS_IN_MAX);
-    if (attempt->answers == NULL) {
+    if (attempt->answers == NULL)
+        attempt->answers = sni_block_new(&attempt->loop->allocator, SNI_SOCKS_IN_MAX);
+    /* The system bounds a connect, and nobody what a proxy takes to answer. */
+    if (attempt->timer.index_ == 0)
+        err = start_timer(attempt, opts->handshake_timeout_ms, on_proxy_timeout);
+    if (err || attempt->answers == NULL) {
         address_failed(attempt, SENNIT_ENOMEM, "no memory to speak to the proxy");
         return;
     }
@@ -264,19 +293,6 @@ dial(sni_attempt *attempt, const char **why)
     return err;
 }
 
-static sennit_err
-start_timer(sni_attempt *attempt)
-{
-    int timeout_ms = attempt->dialer->sock->opts.connect_timeout_ms;
-
-    if (timeout_ms == 0)
-        return SENNIT_OK;
-    return sni_timers_start(&attempt->loop->timers, &attempt->timer,
-                            sni_loop_now(attempt->loop) +
-                                (sennit_time)timeout_ms * 1000000u,
-                            on_timeout, attempt);
-}
-
 /* False when it has failed already. */
 static bool
 begin_address(sni_attempt *attempt)
@@ -287,7 +303,8 @@ begin_address(sni_attempt *attempt)
     tell(attempt, SENNIT_EVENT_CONNECTING, SENNIT_OK, "");
     err = dial(attempt, &why);
     if (err == SENNIT_OK)
-        err = start_timer(attempt);
+        err = start_timer(attempt, attempt->dialer->sock->opts.connect_timeout_ms,
+                          on_timeout);
     if (err)
         address_failed(attempt, err, why != NULL ? why : sennit_err_text(err));
     return err == SENNIT_OK;
@@ -316,6 +333,7 @@ looked_up(sni_attempt *attempt)
 {
     const sni_op *op = &attempt->op;
 
+    sni_timers_stop(&attempt->loop->timers, &attempt->timer);
     if (op->err) {
         attempt->err = op->err;
         attempt->lookup.found_count = 0;
@@ -370,21 +388,27 @@ sni_attempt_start(sni_dialer *dialer)
     attempt->dialer = dialer;
     attempt->loop = loop;
     err = choose_target(attempt);
-    if (err) {
-        sni_release(&loop->allocator, attempt);
-        return err;
-    }
-    dialer->attempt = attempt;
+    if (err)
+        goto fail_attempt;
     if (attempt->target.known) {
+        dialer->attempt = attempt;
         begin_known(attempt);
         return SENNIT_OK;
     }
+    err = start_timer(attempt, dialer->sock->opts.connect_timeout_ms, on_lookup_timeout);
+    if (err)
+        goto fail_attempt;
+    dialer->attempt = attempt;
     snprintf(attempt->lookup.host, sizeof attempt->lookup.host, "%s",
              attempt->target.name);
     attempt->lookup.ipv6 = dialer->sock->opts.ipv6;
     if (submit(attempt, (sni_op){ .kind = SNI_OP_RESOLVE, .lookup = &attempt->lookup }))
         looked_up(attempt);
     return SENNIT_OK;
+
+fail_attempt:
+    sni_release(&loop->allocator, attempt);
+    return err;
 }
 
 void
@@ -393,6 +417,8 @@ sni_attempt_done(sni_attempt *attempt, sni_op *op)
     if (attempt->failed != SENNIT_OK) {
         if (op->kind == SNI_OP_RECV)
             sni_block_unref(op->home);
+        if (op->kind == SNI_OP_RESOLVE)
+            attempt->lookup.found_count = 0; /* it may have been found meanwhile */
         address_failed(attempt, attempt->failed, attempt->why);
         try_next(attempt);
         return;

@@ -6,8 +6,9 @@
 #include "core/loop.h"
 
 /* One attempt of a dialer to connect: looks the host up, tries all its addresses in
- * turn, goes through a proxy, and ends with a connected file or a reason. Each address
- * has the socket's connect_timeout_ms, proxy included, and is told to the monitor. */
+ * turn, goes through a proxy, and ends with a connected file or a reason. The
+ * look-up has the socket's connect_timeout_ms, and so has each address, proxy included,
+ * which is told to the monitor; where that is 0, the proxy has handshake_timeout_ms. */
 typedef struct sni_attempt sni_attempt;
 
 /* How it ended. Exactly one comes of each attempt, by sni_dialer_attempted(); it may come
