@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Law: under the lock a job is in exactly one of `waiting`, `current` and `finished`.
- * The loop's thread forgets a job by clearing its `op`; whoever meets such a job frees
- * it. */
+/* Law: under the lock a job is WAITING and in that list, or BUSY and with one thread, or
+ * FINISHED and in that list. The loop's thread forgets a job by clearing its `op`;
+ * whoever meets such a job frees it.
+ *
+ * A fork may find a thread in the middle of anything under the lock. So the child looks
+ * only at what no other thread writes: `asked`, the jobs that have an `op`, and that. */
 #define _GNU_SOURCE
 
 #include "io/resolver.h"
@@ -15,11 +18,19 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/list.h"
 #include "io/stream.h"
+
+/* So many names that nobody answers for hold up the others of a loop. */
+#define THREADS_MAX 4
+
+typedef enum job_state { WAITING, BUSY, FINISHED } job_state;
 
 typedef struct job {
     struct job *next;
-    sni_op *op; /* NULL: forgotten */
+    sni_link asked; /* the loop's thread alone: it waits for this */
+    sni_op *op;     /* NULL: forgotten */
+    job_state state;
     sennit_err err;
     const char *why;
     sni_lookup lookup;
@@ -30,19 +41,28 @@ typedef struct job_list {
     job **last;
 } job_list;
 
+typedef struct worker {
+    struct sni_resolver *resolver;
+    pthread_t thread;
+    job *current; /* NULL: it waits for one */
+} worker;
+
 struct sni_resolver {
     sennit_resolver hook;
     int wake_fd;
-    pid_t pid; /* who has the thread */
-    bool started;
-    pthread_t thread;
+    pid_t pid;      /* who has the threads */
+    sni_link asked; /* the loop's thread alone: jobs that it has not got back */
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
     job_list waiting;
     job_list finished;
-    job *current; /* being looked up */
-    bool over;    /* the loop is gone */
+    worker workers[THREADS_MAX];
+    unsigned started; /* of them */
+    unsigned idle;    /* of those: they wait for a job, or were just told of one */
+    unsigned queued;  /* jobs in `waiting` */
+    unsigned users;   /* threads, and the loop: the last one frees everything */
+    bool over;        /* the loop is gone */
 };
 
 static void
@@ -73,23 +93,13 @@ list_pop(job_list *list)
     return j;
 }
 
-static job *
-list_find(const job_list *list, const sni_op *op)
-{
-    job *j = list->first;
-
-    while (j != NULL && j->op != op)
-        j = j->next;
-    return j;
-}
-
 static void
 release(void *memory)
 {
     sni_release(&sni_alloc_default, memory);
 }
 
-/* Only the memory: in a forked child the lock may look held for ever. */
+/* Nobody else has it any more. */
 static void
 destroy(sni_resolver *resolver)
 {
@@ -99,7 +109,20 @@ destroy(sni_resolver *resolver)
         release(j);
     while ((j = list_pop(&resolver->finished)) != NULL)
         release(j);
+    pthread_cond_destroy(&resolver->changed);
+    pthread_mutex_destroy(&resolver->lock);
     release(resolver);
+}
+
+/* Under the lock, which it gives back. */
+static void
+leave(sni_resolver *resolver)
+{
+    bool last = --resolver->users == 0;
+
+    pthread_mutex_unlock(&resolver->lock);
+    if (last)
+        destroy(resolver);
 }
 
 /* ---- the system's look-up ---------------------------------------------- */
@@ -205,7 +228,7 @@ look_up(const sni_resolver *resolver, job *j)
         j->why = NULL;
 }
 
-/* ---- the thread -------------------------------------------------------- */
+/* ---- the threads ------------------------------------------------------- */
 
 /* The loop's thread looks for what is finished when it is woken. */
 static void
@@ -213,65 +236,81 @@ finished(sni_resolver *resolver, job *j)
 {
     uint64_t one = 1;
 
-    resolver->current = NULL;
     if (j->op == NULL) {
         release(j);
         return;
     }
+    j->state = FINISHED;
     list_push(&resolver->finished, j);
     (void)!write(resolver->wake_fd, &one, sizeof one);
+}
+
+/* Under the lock; NULL: it is over. */
+static job *
+next_job(sni_resolver *resolver)
+{
+    job *j;
+
+    while (!resolver->over) {
+        j = list_pop(&resolver->waiting);
+        if (j == NULL) {
+            resolver->idle++;
+            pthread_cond_wait(&resolver->changed, &resolver->lock);
+            resolver->idle--;
+            continue;
+        }
+        resolver->queued--;
+        if (j->op != NULL)
+            return j;
+        release(j);
+    }
+    return NULL;
 }
 
 static void *
 work(void *arg)
 {
-    sni_resolver *resolver = arg;
-    bool alone;
+    worker *self = arg;
+    sni_resolver *resolver = self->resolver;
+    job *j;
 
     pthread_mutex_lock(&resolver->lock);
-    while (!resolver->over) {
-        job *j = list_pop(&resolver->waiting);
-
-        if (j == NULL) {
-            pthread_cond_wait(&resolver->changed, &resolver->lock);
-            continue;
-        }
-        if (j->op == NULL) {
-            release(j);
-            continue;
-        }
-        resolver->current = j;
+    while ((j = next_job(resolver)) != NULL) {
+        j->state = BUSY;
+        self->current = j;
         pthread_mutex_unlock(&resolver->lock);
         look_up(resolver, j);
         pthread_mutex_lock(&resolver->lock);
-        alone = resolver->over;
+        self->current = NULL;
         finished(resolver, j);
-        if (alone) {
-            pthread_mutex_unlock(&resolver->lock);
-            destroy(resolver);
-            return NULL;
-        }
     }
-    pthread_mutex_unlock(&resolver->lock);
+    leave(resolver);
     return NULL;
 }
 
+/* Another thread, if more jobs wait than threads do. Errors: ENOMEM (there is none at
+ * all). */
 static sennit_err
 start(sni_resolver *resolver)
 {
+    worker *w = &resolver->workers[resolver->started];
     sigset_t all;
     sigset_t old;
     int error;
 
-    if (resolver->started)
+    if (resolver->started == THREADS_MAX || resolver->queued < resolver->idle)
         return SENNIT_OK;
+    w->resolver = resolver;
     /* The application's signals are for the application's threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old);
-    error = pthread_create(&resolver->thread, NULL, work, resolver);
+    error = pthread_create(&w->thread, NULL, work, w);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    resolver->started = error == 0;
-    return error == 0 ? SENNIT_OK : SENNIT_ENOMEM;
+    if (error != 0)
+        return resolver->started > 0 ? SENNIT_OK : SENNIT_ENOMEM;
+    resolver->started++;
+    resolver->users++;
+    return SENNIT_OK;
 }
 
 /* ---- the loop's side --------------------------------------------------- */
@@ -286,6 +325,8 @@ sni_resolver_new(sni_resolver **out, const sennit_resolver *hook, int wake_fd)
     resolver->hook = *hook;
     resolver->wake_fd = wake_fd;
     resolver->pid = getpid();
+    resolver->users = 1;
+    sni_link_init(&resolver->asked);
     list_init(&resolver->waiting);
     list_init(&resolver->finished);
     if (pthread_mutex_init(&resolver->lock, NULL) != 0 ||
@@ -297,88 +338,129 @@ sni_resolver_new(sni_resolver **out, const sennit_resolver *hook, int wake_fd)
     return SENNIT_OK;
 }
 
-/* A forked child has no thread to be kept out, and the lock as it was at that moment. */
 static bool
-lock(sni_resolver *resolver)
+is_forked(const sni_resolver *resolver)
 {
-    if (resolver->pid != getpid())
-        return false;
-    pthread_mutex_lock(&resolver->lock);
-    return true;
+    return resolver->pid != getpid();
 }
 
+/* Gives back what no thread may have been in the middle of. */
 static void
-unlock(sni_resolver *resolver, bool locked)
+free_forked(sni_resolver *resolver)
 {
-    if (locked)
-        pthread_mutex_unlock(&resolver->lock);
+    sni_link *link;
+
+    while ((link = sni_list_first(&resolver->asked)) != NULL) {
+        sni_link_remove(link);
+        release(SNI_OWNER_OF(link, job, asked));
+    }
+    release(resolver);
+}
+
+/* Under the lock. Those that are left to themselves are not in `out`. */
+static unsigned
+dismiss(sni_resolver *resolver, pthread_t out[THREADS_MAX])
+{
+    unsigned count = 0;
+
+    resolver->over = true;
+    for (unsigned i = 0; i < resolver->started; i++) {
+        worker *w = &resolver->workers[i];
+
+        if (w->current == NULL) {
+            out[count++] = w->thread;
+            continue;
+        }
+        w->current->op = NULL;
+        pthread_detach(w->thread);
+    }
+    pthread_cond_broadcast(&resolver->changed);
+    return count;
 }
 
 void
 sni_resolver_free(sni_resolver *resolver)
 {
-    bool busy;
+    pthread_t threads[THREADS_MAX];
+    unsigned count;
 
     if (resolver == NULL)
         return;
-    if (!lock(resolver)) {
-        release(resolver->current);
-        destroy(resolver);
+    if (is_forked(resolver)) {
+        free_forked(resolver);
         return;
     }
-    busy = resolver->current != NULL;
-    if (busy)
-        resolver->current->op = NULL;
-    resolver->over = true;
-    pthread_cond_signal(&resolver->changed);
-    /* Under the lock, behind which a busy thread may free everything. */
-    if (busy)
-        pthread_detach(resolver->thread);
+    pthread_mutex_lock(&resolver->lock);
+    count = dismiss(resolver, threads);
     pthread_mutex_unlock(&resolver->lock);
-    if (busy)
-        return;
-    if (resolver->started)
-        pthread_join(resolver->thread, NULL);
-    destroy(resolver);
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_lock(&resolver->lock);
+    leave(resolver);
 }
 
 sennit_err
 sni_resolver_submit(sni_resolver *resolver, sni_op *op)
 {
-    job *j = sni_acquire_zero(&sni_alloc_default, sizeof *j);
-    sennit_err err = SENNIT_OK;
-    bool locked;
+    job *j;
+    sennit_err err;
 
+    if (is_forked(resolver))
+        return SENNIT_ECLOSED;
+    j = sni_acquire_zero(&sni_alloc_default, sizeof *j);
     if (j == NULL)
         return SENNIT_ENOMEM;
-    locked = lock(resolver);
-    if (locked)
-        err = start(resolver);
+    j->op = op;
+    j->lookup = *op->lookup;
+    sni_link_init(&j->asked);
+    pthread_mutex_lock(&resolver->lock);
+    err = start(resolver);
     if (err == SENNIT_OK) {
-        j->op = op;
-        j->lookup = *op->lookup;
+        sni_list_push(&resolver->asked, &j->asked);
         list_push(&resolver->waiting, j);
-        if (locked)
-            pthread_cond_signal(&resolver->changed);
-    } else {
-        release(j);
+        resolver->queued++;
+        pthread_cond_signal(&resolver->changed);
     }
-    unlock(resolver, locked);
+    pthread_mutex_unlock(&resolver->lock);
+    if (err)
+        release(j);
     return err;
+}
+
+static job *
+find_asked(const sni_resolver *resolver, const sni_op *op)
+{
+    for (sni_link *link = resolver->asked.next; link != &resolver->asked;
+         link = link->next) {
+        job *j = SNI_OWNER_OF(link, job, asked);
+
+        if (j->op == op)
+            return j;
+    }
+    return NULL;
 }
 
 bool
 sni_resolver_forget(sni_resolver *resolver, sni_op *op)
 {
-    bool locked = lock(resolver);
-    job *j = list_find(&resolver->waiting, op);
+    job *j = find_asked(resolver, op);
+    bool finished;
 
-    if (j == NULL && resolver->current != NULL && resolver->current->op == op)
-        j = resolver->current;
-    if (j != NULL)
+    if (j == NULL)
+        return false;
+    if (is_forked(resolver)) {
+        sni_link_remove(&j->asked);
+        release(j);
+        return true;
+    }
+    pthread_mutex_lock(&resolver->lock);
+    finished = j->state == FINISHED;
+    if (!finished) {
+        sni_link_remove(&j->asked);
         j->op = NULL;
-    unlock(resolver, locked);
-    return j != NULL;
+    }
+    pthread_mutex_unlock(&resolver->lock);
+    return !finished;
 }
 
 sni_op *
@@ -387,16 +469,18 @@ sni_resolver_next(sni_resolver *resolver)
     sni_op *op;
     job *j;
 
-    if (!lock(resolver))
+    if (is_forked(resolver))
         return NULL;
+    pthread_mutex_lock(&resolver->lock);
     j = list_pop(&resolver->finished);
-    op = j != NULL ? j->op : NULL;
-    unlock(resolver, true);
-    if (op != NULL) {
-        *op->lookup = j->lookup;
-        op->err = j->err;
-        op->why = j->why;
-    }
+    pthread_mutex_unlock(&resolver->lock);
+    if (j == NULL)
+        return NULL;
+    sni_link_remove(&j->asked);
+    op = j->op;
+    *op->lookup = j->lookup;
+    op->err = j->err;
+    op->why = j->why;
     release(j);
     return op;
 }
