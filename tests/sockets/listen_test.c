@@ -499,6 +499,30 @@ a_listening_descriptor_is_adopted(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
+/* systemd keeps its copy of the socket, to start us again. */
+static void
+a_supervisors_copy_of_an_adopted_descriptor_goes_on_listening(void **state)
+{
+    char endpoint[64];
+    int copy = raw_listen(endpoint);
+
+    (void)state;
+    for (int by_unbind = 0; by_unbind < 2; by_unbind++) {
+        int fd = dup(copy);
+        sennit_sock *pull;
+
+        net_open(&n);
+        pull = net_sock(&n, SENNIT_PULL, NULL);
+        assert_int_equal(sennit_sock_bind_fd(pull, fd), SENNIT_OK);
+        if (by_unbind)
+            assert_int_equal(sennit_sock_unbind(pull, endpoint), SENNIT_OK);
+        net_close(&n);
+        assert_int_equal(fcntl(fd, F_GETFD), -1);
+        assert_int_equal(knock(port_of(endpoint)), 0);
+    }
+    close(copy);
+}
+
 /* What was queued before counts as well: that is what socket activation is for. */
 static void
 who_knocked_before_is_served(void **state)
@@ -842,6 +866,7 @@ main(void)
         NAMED("D26e: a program that is executed finds no descriptor of ours",
               a_program_that_is_executed_finds_no_descriptor_of_ours),
         cmocka_unit_test(a_listening_descriptor_is_adopted),
+        cmocka_unit_test(a_supervisors_copy_of_an_adopted_descriptor_goes_on_listening),
         cmocka_unit_test(who_knocked_before_is_served),
         cmocka_unit_test(adopting_survives_every_failed_allocation),
         cmocka_unit_test(what_does_not_listen_is_refused_and_left_alone),

@@ -385,7 +385,7 @@ sni_stream_adopt(sni_listening *out, int fd, const char **why)
     if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
         fcntl(fd, F_SETFD, fd_flags | FD_CLOEXEC) != 0)
         return sni_err_of_errno(errno);
-    *out = (sni_listening){ .fd = fd };
+    *out = (sni_listening){ .fd = fd, .adopted = true };
     from_os(&os, &out->address);
     return SENNIT_OK;
 }
@@ -398,7 +398,7 @@ sni_stream_unlisten(sni_listening *listening, bool shared)
         sni_ipc_path_remove(listening->address.path, listening->dev, listening->ino);
     if (listening->owns_path && !shared && listening->address.wildcard)
         sni_ipc_path_unmake(listening->address.path);
-    sni_stream_close(listening->fd, shared);
+    sni_stream_close(listening->fd, shared || listening->adopted);
 }
 
 void

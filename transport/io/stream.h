@@ -17,6 +17,7 @@ sennit_err sni_err_of_errno(int error);
 typedef struct sni_listening {
     int fd;
     sni_address address; /* as bound */
+    bool adopted;        /* others may have it too, a supervisor: they go on listening */
     bool owns_path;      /* IPC: the path is ours to remove, as long as it is this file */
     dev_t dev;
     ino_t ino;
@@ -29,7 +30,8 @@ sennit_err sni_stream_listen(sni_listening *out, const sni_address *wanted,
 /* Takes `fd` on success. Errors: EINVAL, EIO. */
 sennit_err sni_stream_adopt(sni_listening *out, int fd, const char **why);
 
-/* Closes it. `shared`: another process goes on listening, nothing is removed. */
+/* Closes it, for everybody unless it is adopted. `shared`: another process goes on
+ * listening, nothing is removed. */
 void sni_stream_unlisten(sni_listening *listening, bool shared);
 
 /* Ends a connection or a listening for everybody, also for a child that was forked and
