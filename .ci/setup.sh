@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Sourced by tests/run, examples/run and examples/pkglog/run: how they speak, and what
-# they need of a fresh Debian 12.
+# Sourced by the commands of tests and examples: how they speak, and what they need of a
+# fresh Debian 12.
 
 # What a compiler run needs, whatever is built.
 BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libmsgpack-dev libjansson-dev)
@@ -55,17 +55,45 @@ lacks() {
     command -v "$1" >/dev/null || printf '%s\n' "$2"
 }
 
-# build PRESET FOLDER [CMAKE-OPTION...]: configures and builds FOLDER, quietly unless
-# it fails. Must be called from the top of the tree.
+# build PRESET FOLDER [CMAKE-OPTION...] [--target=TARGET]...: configures and builds FOLDER,
+# all of it or the targets, quietly unless it fails. Must be called from the top of the
+# tree.
 build() {
-    local preset=$1 folder=$2 log=$2/run.log
+    local preset=$1 folder=$2 log=$2/run.log options=() targets=()
     shift 2
+    while [ $# -gt 0 ]; do
+        case $1 in
+            --target=*) targets+=("$1") ;;
+            *) options+=("$1") ;;
+        esac
+        shift
+    done
     say "building preset $preset in $folder"
     mkdir -p "$folder"
-    if ! { cmake --preset "$preset" -B "$folder" "$@" &&
-        cmake --build "$folder" -j "$(nproc)"; } >"$log" 2>&1; then
+    if ! { cmake --preset "$preset" -B "$folder" "${options[@]}" &&
+        cmake --build "$folder" -j "$(nproc)" "${targets[@]}"; } >"$log" 2>&1; then
         grep -nE -m 40 'FAILED|error:|CMake Error' "$log" >&2 || true
         tail -n 40 "$log" >&2
         die "building preset $preset failed; the whole output is in $log"
     fi
+}
+
+# at_once COUNT COMMAND ARG...: runs COMMAND with each ARG, COUNT of them at a time. Fails
+# if one did, after all have run.
+at_once() {
+    local count=$1 command=$2 running=0 status=0 arg
+    shift 2
+    for arg in "$@"; do
+        if [ "$running" -ge "$count" ]; then
+            wait -n || status=1
+            running=$((running - 1))
+        fi
+        "$command" "$arg" &
+        running=$((running + 1))
+    done
+    while [ "$running" -gt 0 ]; do
+        wait -n || status=1
+        running=$((running - 1))
+    done
+    return "$status"
 }
