@@ -291,6 +291,24 @@ no_memory_to_name_a_peer_refuses_it_and_names_it_later(void **state)
     assert_true(k > 1);
 }
 
+/* Who answers at the same endpoint next is somebody else. */
+static void
+what_was_addressed_to_a_lost_connection_does_not_go_to_the_next(void **state)
+{
+    (void)state;
+    fake_open(&f, SENNIT_ROUTER, false);
+    fake_join(&f, 0, "A");
+    assert_int_equal(fake_send_frame(&f, "A", true), SENNIT_OK);
+    sni_pattern_disconnected(&f.pattern, &f.peers[0].peer, true);
+    fake_return(&f, 0, "B");
+    assert_int_equal(fake_send_frame(&f, "for A", false), SENNIT_OK);
+    assert_string_equal(fake_out(&f, 0), "");
+    assert_int_equal(f.stats.dropped_disconnect_msgs, 1);
+    fake_send(&f, "B|for B");
+    assert_string_equal(fake_out(&f, 0), "for B;");
+    fake_close(&f);
+}
+
 int
 main(void)
 {
@@ -310,6 +328,7 @@ main(void)
         cmocka_unit_test(a_push_that_failed_can_be_repeated_at_every_frame),
         cmocka_unit_test(a_pull_that_failed_does_not_part_the_sender_from_the_body),
         cmocka_unit_test(no_memory_to_name_a_peer_refuses_it_and_names_it_later),
+        cmocka_unit_test(what_was_addressed_to_a_lost_connection_does_not_go_to_the_next),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

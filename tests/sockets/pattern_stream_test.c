@@ -145,6 +145,26 @@ the_rest_of_what_is_sent_is_swallowed_when_the_connection_goes(void **state)
     fake_close(&f);
 }
 
+/* Who answers at the same endpoint next is somebody else. */
+static void
+what_was_addressed_to_a_lost_connection_does_not_go_to_the_next(void **state)
+{
+    (void)state;
+    for (int empty = 0; empty < 2; empty++) {
+        open_with(1, false);
+        assert_int_equal(fake_send_frame(&f, "-abc0", true), SENNIT_OK);
+        if (empty)
+            assert_int_equal(fake_send_frame(&f, "", true), SENNIT_OK);
+        sni_pattern_disconnected(&f.pattern, &f.peers[0].peer, true);
+        fake_return(&f, 0, "");
+        assert_int_equal(fake_send_frame(&f, "x", false), SENNIT_OK);
+        assert_string_equal(fake_out(&f, 0), "");
+        assert_false(f.pattern.silent);
+        assert_int_equal(f.stats.dropped_disconnect_msgs, 1);
+        fake_close(&f);
+    }
+}
+
 static void
 a_push_that_failed_can_be_repeated(void **state)
 {
@@ -189,6 +209,7 @@ main(void)
         cmocka_unit_test(without_notify_only_bytes_are_received),
         cmocka_unit_test(a_connect_may_be_given_a_name),
         cmocka_unit_test(the_rest_of_what_is_sent_is_swallowed_when_the_connection_goes),
+        cmocka_unit_test(what_was_addressed_to_a_lost_connection_does_not_go_to_the_next),
         cmocka_unit_test(a_push_that_failed_can_be_repeated),
         cmocka_unit_test(a_stream_survives_every_failed_allocation),
     };

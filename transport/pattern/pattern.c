@@ -140,6 +140,16 @@ sni_pattern_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
         pattern->ops->disconnected(pattern, peer, queue_empty);
 }
 
+void
+sni_unaddress(sni_pattern *pattern, const sni_peer *peer)
+{
+    if (pattern->writing != peer || (pattern->begun && !pattern->silent))
+        return;
+    pattern->writing = NULL;
+    pattern->swallow = true;
+    pattern->stats->dropped_disconnect_msgs++;
+}
+
 sennit_err
 sni_pattern_subscribe(sni_pattern *pattern, bool on, sennit_bytes prefix)
 {

@@ -165,7 +165,8 @@ struct sni_pattern {
     /* ROUTER, STREAM, DEALER */
     sni_trie identities;
     uint32_t next_identity;
-    bool begun;   /* STREAM: of the message being sent there was more than the identity */
+    bool begun;   /* ROUTER, STREAM: of the message being sent there was more than the
+                     identity */
     sni_link due; /* names with something to tell */
     sni_msg
         body; /* first frame of the message whose identity was handed out; XSUB: last
@@ -285,6 +286,11 @@ bool sni_balance_can_send(sni_pattern *pattern);
 
 /* Takes the rest of a message that goes nowhere. */
 void sni_swallow(sni_pattern *pattern, sni_msg *msg, bool more);
+
+/* The connection of a peer that was named is gone. If nothing of the message to it is
+ * queued, all of it is dropped: who is there next, at the same endpoint, was not meant.
+ */
+void sni_unaddress(sni_pattern *pattern, const sni_peer *peer);
 
 /* fair.c: whose message is next. */
 

@@ -27,6 +27,7 @@ router_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
     unsigned tell = 0;
 
     (void)queue_empty;
+    sni_unaddress(pattern, peer);
     if (pattern->opts->router_notify & SENNIT_NOTIFY_DISCONNECT)
         tell |= SNI_TELL_DISCONNECTED;
     if (peer->accepted && pattern->opts->disconnected.size > 0)
@@ -53,6 +54,7 @@ address(sni_pattern *pattern, sni_msg *msg, bool more)
         pattern->port->missed(peer);
     else
         pattern->writing = peer;
+    pattern->begun = false;
     sni_swallow(pattern, msg, more && pattern->writing == NULL);
     return SENNIT_OK;
 }
@@ -65,6 +67,7 @@ router_send(sni_pattern *pattern, sni_msg *msg, bool more)
     if (pattern->writing == NULL)
         return address(pattern, msg, more);
     err = pattern->port->push(pattern->writing, msg, more);
+    pattern->begun = pattern->begun || err == SENNIT_OK;
     if (err || more)
         return err;
     if (!pattern->writing->writable)

@@ -18,6 +18,7 @@ static void
 stream_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
 {
     (void)queue_empty;
+    sni_unaddress(pattern, peer);
     sni_name_close(pattern, peer,
                    pattern->opts->stream_notify ? SNI_TELL_DISCONNECTED : 0);
 }
