@@ -83,23 +83,13 @@ accepted(sni_listener *listener)
         loop->io->ops->close(loop->io, op->accepted);
         return true;
     }
-    listener->handshakes++;
     err = sni_session_open(listener->sock, op->accepted, NULL, listener);
     if (err) {
-        listener->handshakes--;
         loop->io->ops->close(loop->io, op->accepted);
         accept_failed(listener, err, NULL);
         return false;
     }
     return true;
-}
-
-static bool
-is_full(const sni_listener *listener)
-{
-    uint32_t max = listener->sock->opts.handshakes_max;
-
-    return max > 0 && listener->handshakes >= max;
 }
 
 static void
@@ -111,9 +101,6 @@ pump_accept(sni_listener *listener)
     if (listener->timer.index_ != 0)
         return;
     for (int n = 0; !listener->closing && !listener->accept.pending; n++) {
-        listener->full = is_full(listener);
-        if (listener->full)
-            return;
         if (n == SNI_ACCEPTS_PER_TURN) {
             sni_list_push(&loop->again_listeners, &listener->again);
             return;
@@ -152,6 +139,7 @@ listener_start(sni_listener *listener, const sni_address *bound, const char *req
     snprintf(sock->last_endpoint, sizeof sock->last_endpoint, "%s", listener->endpoint);
     sni_link_init(&listener->again);
     sni_link_init(&listener->link);
+    sni_link_init(&listener->handshakes);
     sni_list_push(&sock->listeners, &listener->link);
     sni_sock_event(sock, SENNIT_EVENT_LISTENING, listener->endpoint, 0, SENNIT_OK, "", 0,
                    sni_bytes(NULL, 0));
@@ -221,27 +209,42 @@ sni_listener_again(sni_listener *listener)
     pump_accept(listener);
 }
 
-/* In a turn of its own: whoever tells is in the middle of something. */
+/* One that is ending already, and is not taken apart yet, has made room. */
 static void
-unfill(sni_listener *listener)
+make_room(sni_listener *listener)
 {
-    if (!listener->full || listener->closing || is_full(listener))
-        return;
-    listener->full = false;
-    sni_list_push(&listener->sock->loop->again_listeners, &listener->again);
+    uint32_t max = listener->sock->opts.handshakes_max;
+
+    while (max > 0 && listener->handshakes_count > max) {
+        sni_link *oldest = sni_list_first(&listener->handshakes);
+        sni_session *session = SNI_OWNER_OF(oldest, sni_session, handshake);
+
+        sni_listener_settled(listener, session);
+        sni_session_end(session, SENNIT_ETIMEDOUT, "too many unfinished handshakes");
+    }
 }
 
 void
-sni_listener_settled(sni_listener *listener)
+sni_listener_began(sni_listener *listener, sni_session *session)
 {
-    listener->handshakes--;
-    unfill(listener);
+    sni_list_push(&listener->handshakes, &session->handshake);
+    listener->handshakes_count++;
+    make_room(listener);
+}
+
+void
+sni_listener_settled(sni_listener *listener, sni_session *session)
+{
+    if (!sni_link_linked(&session->handshake))
+        return;
+    sni_link_remove(&session->handshake);
+    listener->handshakes_count--;
 }
 
 void
 sni_listener_opts_changed(sni_listener *listener)
 {
-    unfill(listener);
+    make_room(listener);
 }
 
 void
@@ -256,8 +259,10 @@ sni_listener_close(sni_listener *listener)
          link != &listener->sock->sessions; link = link->next) {
         sni_session *session = SNI_OWNER_OF(link, sni_session, link);
 
-        if (session->listener == listener)
-            session->listener = NULL;
+        if (session->listener != listener)
+            continue;
+        sni_listener_settled(listener, session);
+        session->listener = NULL;
     }
     sni_sock_event(listener->sock, SENNIT_EVENT_UNBOUND, listener->endpoint, 0, SENNIT_OK,
                    "", 0, sni_bytes(NULL, 0));

@@ -5,19 +5,20 @@
 #include "core/endpoint.h"
 #include "core/session.h"
 
-/* One bind to a stream address. Accepting pauses while handshakes_max of its connections
- * are not READY yet, and for a while when the system is out of descriptors. */
+/* One bind to a stream address. When more than handshakes_max of its connections are not
+ * READY yet, the oldest of these makes room: somebody who says nothing keeps nobody out.
+ * Accepting pauses for a while when the system is out of descriptors. */
 typedef struct sni_listener {
     sennit_sock *sock;
     sni_link link;
     sni_link again;
     sni_file *file;
     sni_op accept;
-    sennit_timer timer;                    /* after the system ran out of descriptors */
-    uint32_t handshakes;                   /* accepted and not READY yet */
+    sennit_timer timer;  /* after the system ran out of descriptors */
+    sni_link handshakes; /* accepted and not READY yet, oldest first */
+    uint32_t handshakes_count;
     char endpoint[SNI_ENDPOINT_TEXT_MAX];  /* as bound */
     char requested[SNI_ENDPOINT_TEXT_MAX]; /* as asked for */
-    bool full; /* it has as many handshakes as it may, and paused */
     bool closing;
 } sni_listener;
 
@@ -33,10 +34,13 @@ sennit_err sni_listener_adopt(sennit_sock *sock, int fd, const char **why);
 void sni_listener_done(sni_listener *listener);
 void sni_listener_again(sni_listener *listener);
 
-/* One of its connections became READY, or ended before. */
-void sni_listener_settled(sni_listener *listener);
+/* It has accepted this connection, which is not READY yet. */
+void sni_listener_began(sni_listener *listener, sni_session *session);
 
-/* The socket's options are others: a pause that they would not make ends. */
+/* It became READY, or ended before. */
+void sni_listener_settled(sni_listener *listener, sni_session *session);
+
+/* The socket's options are others: handshakes that they do not allow end. */
 void sni_listener_opts_changed(sni_listener *listener);
 
 /* Stops accepting; freed when the accept operation is home. Sessions it accepted

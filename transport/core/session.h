@@ -19,6 +19,7 @@ typedef struct sni_session {
     sni_link dirty;
     sni_link again;
     sni_link ending;
+    sni_link handshake; /* in the listener's, until it is READY */
     sni_file *file;
     sni_engine *engine;
     sni_pipe *pipe; /* NULL until READY when accepted */

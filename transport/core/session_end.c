@@ -205,7 +205,7 @@ sni_session_bury(sni_session *session)
                          session->reason);
     } else {
         if (session->listener != NULL)
-            sni_listener_settled(session->listener);
+            sni_listener_settled(session->listener, session);
         sock->stats.handshakes_failed++;
         sni_session_tell(session, SENNIT_EVENT_HANDSHAKE_FAILED, session->err,
                          session->reason);

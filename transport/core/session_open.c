@@ -66,6 +66,7 @@ new_session(sennit_sock *sock, sni_file *file, sni_dialer *dialer, sni_listener 
     sni_link_init(&session->dirty);
     sni_link_init(&session->again);
     sni_link_init(&session->ending);
+    sni_link_init(&session->handshake);
     session->recv = (sni_op){ .kind = SNI_OP_RECV, .file = file, .owner = session };
     session->send = (sni_op){ .kind = SNI_OP_SEND, .file = file, .owner = session };
     session->hangup = (sni_op){ .kind = SNI_OP_HANGUP, .file = file, .owner = session };
@@ -97,6 +98,8 @@ sni_session_open(sennit_sock *sock, sni_file *file, sni_dialer *dialer,
     sni_session_tell(session,
                      dialer != NULL ? SENNIT_EVENT_CONNECTED : SENNIT_EVENT_ACCEPTED,
                      SENNIT_OK, "");
+    if (listener != NULL)
+        sni_listener_began(listener, session);
     sni_session_go_on(session);
     return SENNIT_OK;
 }
@@ -146,7 +149,7 @@ sni_session_become_ready(sni_session *session)
     }
     session->ready = true;
     if (session->listener != NULL)
-        sni_listener_settled(session->listener);
+        sni_listener_settled(session->listener, session);
     session->ready_at = sni_loop_now(sock->loop);
     sock->stats.connections++;
     sni_session_tell(session, SENNIT_EVENT_READY, SENNIT_OK, "");
