@@ -441,26 +441,30 @@ a_wait_ends_when_there_is_nothing_to_wait_for(void **state)
 }
 
 static void
-accepting_goes_on_when_more_handshakes_are_allowed(void **state)
+handshakes_end_when_fewer_are_allowed(void **state)
 {
     sennit_sock_opts opts = net_opts();
     sennit_sock *pull;
+    sennit_event event;
     net n;
     int raw[2];
 
     (void)state;
-    opts.handshakes_max = 1;
+    opts.handshakes_max = 0;
     net_open(&n);
     pull = net_sock(&n, SENNIT_PULL, &opts);
     net_bind(pull, TCP);
     for (int i = 0; i < 2; i++)
         raw[i] = raw_connect(sennit_sock_last_endpoint(pull));
-    net_event(&n, pull, SENNIT_EVENT_ACCEPTED);
-    for (int i = 0; i < 20; i++)
-        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
-    opts.handshakes_max = 0;
+    for (int i = 0; i < 2; i++)
+        net_event(&n, pull, SENNIT_EVENT_ACCEPTED);
+    opts.handshakes_max = 1;
     assert_int_equal(sennit_sock_set_opts(pull, &opts), SENNIT_OK);
-    net_event(&n, pull, SENNIT_EVENT_ACCEPTED);
+    event = net_event(&n, pull, SENNIT_EVENT_HANDSHAKE_FAILED);
+    assert_string_equal(event.reason, "too many unfinished handshakes");
+    raw_until_closed(&n, raw[0]);
+    raw_handshake(&n, raw[1], "PUSH", NULL);
+    NET_UNTIL(&n, net_stats(pull).connections == 1);
     close(raw[0]);
     close(raw[1]);
     net_close(&n);
@@ -607,6 +611,37 @@ an_address_that_does_not_answer_does_not_cost_the_next_one_its_time(void **state
     deaf_close(&d);
 }
 
+/* Whatever it does meanwhile: it waits, or connects. */
+static void
+a_socket_that_lingers_for_ever_is_through_when_all_it_had_is_too_old(void **state)
+{
+    unsigned before = open_descriptors();
+    deaf d;
+
+    (void)state;
+    for (int connects = 0; connects < 2; connects++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *push;
+        net n;
+
+        deaf_open(&d);
+        opts.linger_ms = -1;
+        opts.send_age_max_ms = 100;
+        opts.reconnect_min_ms = opts.reconnect_max_ms = 3600000;
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        net_connect(push, connects ? d.endpoint : net_vacant(TCP));
+        if (!connects)
+            net_event(&n, push, SENNIT_EVENT_RETRYING);
+        net_send(push, "x");
+        assert_int_equal(net_stats(push).queued_msgs, 1);
+        sennit_sock_close(push);
+        net_close(&n);
+        deaf_close(&d);
+    }
+    assert_int_equal(open_descriptors(), before);
+}
+
 /* ---- immediate --------------------------------------------------------- */
 
 static void
@@ -694,9 +729,11 @@ main(void)
         cmocka_unit_test(a_connect_may_give_up_before_the_call_returns),
         cmocka_unit_test(a_wait_that_got_shorter_is),
         cmocka_unit_test(a_wait_ends_when_there_is_nothing_to_wait_for),
-        cmocka_unit_test(accepting_goes_on_when_more_handshakes_are_allowed),
+        cmocka_unit_test(handshakes_end_when_fewer_are_allowed),
         cmocka_unit_test(a_connect_that_gets_no_answer_is_given_up_in_time),
         cmocka_unit_test(a_socket_closes_while_it_connects),
+        cmocka_unit_test(
+            a_socket_that_lingers_for_ever_is_through_when_all_it_had_is_too_old),
         cmocka_unit_test(
             an_address_that_does_not_answer_does_not_cost_the_next_one_its_time),
         { "D24b: of two endpoints only the live one gets messages",

@@ -108,12 +108,21 @@ no_memory(sni_dialer *dialer)
     go_on(dialer, 0, SENNIT_ENOMEM);
 }
 
+/* It closes, and nothing is left that would have to leave first. */
+static bool
+is_through(const sni_dialer *dialer)
+{
+    return dialer->closing && (dialer->abandoned || !sni_pipe_has_output(dialer->pipe));
+}
+
 static void
 on_retry(void *arg)
 {
     sni_dialer *dialer = arg;
 
-    if (sni_attempt_start(dialer) != SENNIT_OK)
+    if (is_through(dialer))
+        dialer_free(dialer);
+    else if (sni_attempt_start(dialer) != SENNIT_OK)
         no_memory(dialer);
 }
 
@@ -128,7 +137,7 @@ sni_dialer_attempted(sni_dialer *dialer, const sni_attempt_result *result)
 {
     sennit_sock *sock = dialer->sock;
     sni_io *io = sock->loop->io;
-    bool done_with = dialer->abandoned;
+    bool done_with = is_through(dialer);
 
     dialer->attempt = NULL;
     if (result->file != NULL && !done_with &&
@@ -261,7 +270,7 @@ sni_dialer_end(sni_dialer *dialer)
 void
 sni_dialer_lost(sni_dialer *dialer, sennit_time ready_for)
 {
-    if (dialer->closing && (dialer->abandoned || !sni_pipe_has_output(dialer->pipe))) {
+    if (is_through(dialer)) {
         dialer_free(dialer);
         return;
     }
@@ -272,6 +281,22 @@ sni_dialer_lost(sni_dialer *dialer, sennit_time ready_for)
     go_on(dialer,
           ready_for == 0 ? SENNIT_STOP_HANDSHAKE_FAILED : SENNIT_STOP_DISCONNECTED,
           SENNIT_OK);
+}
+
+void
+sni_dialer_emptied(sni_pipe *pipe)
+{
+    sni_link *dialers = &pipe->sock->dialers;
+
+    for (sni_link *link = dialers->next; link != dialers; link = link->next) {
+        sni_dialer *dialer = SNI_OWNER_OF(link, sni_dialer, link);
+
+        if (dialer->pipe != pipe)
+            continue;
+        if (is_through(dialer))
+            abandon(dialer);
+        return;
+    }
 }
 
 void

@@ -46,6 +46,10 @@ void sni_dialer_attempted(sni_dialer *dialer, const sni_attempt_result *result);
 /* Its session is gone; `ready_for` is how long it was READY (0: never). */
 void sni_dialer_lost(sni_dialer *dialer, sennit_time ready_for);
 
+/* What this pipe had queued was dropped: its dialer, if it has one, may have stayed only
+ * for that. It has no session. */
+void sni_dialer_emptied(sni_pipe *pipe);
+
 /* Tries now what no timer could be had for. */
 void sni_dialer_again(sni_dialer *dialer);
 

@@ -2,6 +2,7 @@
 #include "core/fresh.h"
 
 #include "base/limits.h"
+#include "core/dialer.h"
 #include "core/session.h"
 #include "core/sock.h"
 
@@ -74,6 +75,16 @@ age_grain(sennit_time age_max)
 
 static void watch_age(sni_pipe *pipe, sennit_time not_before);
 
+/* Nobody closes only in order that it may leave any more. */
+static void
+emptied(sni_pipe *pipe)
+{
+    if (pipe->session != NULL)
+        sni_session_output(pipe->session);
+    else
+        sni_dialer_emptied(pipe);
+}
+
 static void
 on_aged(void *arg)
 {
@@ -90,6 +101,8 @@ on_aged(void *arg)
         sni_pipe_update_writable(pipe);
     /* Dropping may have found no memory to cut a segment in two. */
     watch_age(pipe, now + SNI_MEMORY_RETRY_NS);
+    if (dropped > 0 && pipe->leaving && !sni_pipe_has_output(pipe))
+        emptied(pipe);
 }
 
 /* A timer runs only while there is something that may become too old. */
