@@ -129,10 +129,10 @@ sennit_sock_connect(sennit_sock *sock, const char *endpoint)
 sennit_err
 sennit_sock_connect_as(sennit_sock *sock, const char *endpoint, sennit_bytes identity)
 {
-    sennit_err err;
+    sennit_err err = sni_sock_enter(sock);
 
-    if (!sni_loop_owned(sock->loop))
-        return SENNIT_ETHREAD;
+    if (err)
+        return err;
     if (sock->type != SENNIT_ROUTER && sock->type != SENNIT_STREAM)
         return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
                              "only ROUTER and STREAM know peers by an identity");
@@ -151,7 +151,10 @@ sennit_sock_unbind(sennit_sock *sock, const char *endpoint)
     sni_endpoint parsed;
     const char *why;
     sni_link *next;
+    sennit_err err = sni_sock_enter(sock);
 
+    if (err)
+        return err;
     if (endpoint == NULL)
         return SENNIT_ENOENT;
     if (sni_endpoint_parse(endpoint, true, &parsed, &why) == SENNIT_OK &&
@@ -183,7 +186,10 @@ sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
     sni_endpoint parsed;
     const char *why;
     sni_dialer *dialer;
+    sennit_err err = sni_sock_enter(sock);
 
+    if (err)
+        return err;
     if (endpoint == NULL)
         return SENNIT_ENOENT;
     if (sni_endpoint_parse(endpoint, false, &parsed, &why) == SENNIT_OK &&

@@ -15,22 +15,25 @@ sni_context_init(sennit_context *context, const sennit_context_opts *opts,
     sni_link_init(&context->loops);
     sni_link_init(&context->names);
     sni_link_init(&context->waiting);
-    return pthread_mutex_init(&context->lock, NULL) == 0 ? SENNIT_OK : SENNIT_ENOMEM;
+    return sni_lock_init(&context->lock);
 }
 
 void
 sni_context_fini(sennit_context *context)
 {
-    pthread_mutex_destroy(&context->lock);
+    sni_lock_fini(&context->lock);
 }
 
 sennit_err
 sni_context_open_with(sennit_context **out, const sennit_context_opts *opts,
                       const sennit_allocator *alloc)
 {
-    sennit_context *context = sni_acquire(alloc, sizeof *context);
-    sennit_err err;
+    sennit_context *context;
+    sennit_err err = sni_forks_watch();
 
+    if (err)
+        return err;
+    context = sni_acquire(alloc, sizeof *context);
     if (context == NULL)
         return SENNIT_ENOMEM;
     err = sni_context_init(context, opts, alloc);
@@ -51,7 +54,10 @@ sennit_context_open(sennit_context **out, const sennit_context_opts *opts)
 void
 sennit_context_shutdown(sennit_context *context)
 {
-    pthread_mutex_lock(&context->lock);
+    /* What a forked child shuts down is not its own. */
+    if (sni_context_inherited(context))
+        return;
+    sni_lock_take(&context->lock);
     atomic_store_explicit(&context->shut, true, memory_order_release);
     /* Under the lock, so that none of them can be closed in between. */
     for (sni_link *link = context->loops.next; link != &context->loops;
@@ -60,7 +66,7 @@ sennit_context_shutdown(sennit_context *context)
 
         io->ops->wake(io);
     }
-    pthread_mutex_unlock(&context->lock);
+    sni_lock_release(&context->lock);
 }
 
 sennit_err
@@ -70,9 +76,9 @@ sennit_context_close(sennit_context *context)
 
     if (context == NULL)
         return SENNIT_OK;
-    pthread_mutex_lock(&context->lock);
+    sni_lock_take(&context->lock);
     used = !sni_list_empty(&context->loops);
-    pthread_mutex_unlock(&context->lock);
+    sni_lock_release(&context->lock);
     if (used)
         return SENNIT_ESTATE;
     sni_context_fini(context);
@@ -83,17 +89,17 @@ sennit_context_close(sennit_context *context)
 void
 sni_context_join(sennit_context *context, sni_link *link)
 {
-    pthread_mutex_lock(&context->lock);
+    sni_lock_take(&context->lock);
     sni_list_push(&context->loops, link);
-    pthread_mutex_unlock(&context->lock);
+    sni_lock_release(&context->lock);
 }
 
 void
 sni_context_leave(sennit_context *context, sni_link *link)
 {
-    pthread_mutex_lock(&context->lock);
+    sni_lock_take(&context->lock);
     sni_link_remove(link);
-    pthread_mutex_unlock(&context->lock);
+    sni_lock_release(&context->lock);
 }
 
 /* Never one too many, not even for a moment: another thread's attempt at the limit must

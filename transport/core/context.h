@@ -2,10 +2,10 @@
 #ifndef SENNIT_CORE_CONTEXT_H
 #define SENNIT_CORE_CONTEXT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "io/fork.h"
 #include "sennit/sennit.h"
 
 /* What the loops of one context share. A loop that was opened without one is in a
@@ -15,7 +15,7 @@ struct sennit_context {
     uint32_t sockets_max;
     atomic_uint sockets;
     atomic_bool shut;
-    pthread_mutex_t lock; /* of the lists */
+    sni_lock lock; /* of the lists */
     sni_link loops;
     sni_link names;   /* inproc: bound; see core/inproc.c */
     sni_link waiting; /* connects without a bind */
@@ -42,6 +42,13 @@ static inline bool
 sni_context_shut(const sennit_context *context)
 {
     return atomic_load_explicit(&context->shut, memory_order_acquire);
+}
+
+/* Whether it is of the process that this one was forked from. */
+static inline bool
+sni_context_inherited(const sennit_context *context)
+{
+    return sni_forked_since(context->lock.forks);
 }
 
 /* One more socket. Errors: ETERM, EMFILE. */

@@ -19,7 +19,7 @@ sni_inbox_new(sni_inbox **out, const sennit_allocator *alloc, sni_io *io)
 
     if (inbox == NULL)
         return SENNIT_ENOMEM;
-    if (pthread_mutex_init(&inbox->lock, NULL) != 0) {
+    if (sni_lock_init(&inbox->lock) != SENNIT_OK) {
         sni_release(alloc, inbox);
         return SENNIT_ENOMEM;
     }
@@ -44,7 +44,7 @@ sni_inbox_unref(sni_inbox *inbox)
     if (inbox == NULL ||
         atomic_fetch_sub_explicit(&inbox->refs, 1, memory_order_acq_rel) != 1)
         return;
-    pthread_mutex_destroy(&inbox->lock);
+    sni_lock_fini(&inbox->lock);
     sni_release(inbox->alloc, inbox);
 }
 
@@ -59,10 +59,10 @@ sni_note_init(sni_note *note)
 static void
 wake(sni_inbox *inbox)
 {
-    pthread_mutex_lock(&inbox->lock);
+    sni_lock_take(&inbox->lock);
     if (inbox->io != NULL)
         inbox->io->ops->wake(inbox->io);
-    pthread_mutex_unlock(&inbox->lock);
+    sni_lock_release(&inbox->lock);
 }
 
 bool
@@ -93,9 +93,9 @@ sni_inbox_take(sni_inbox *inbox)
 sni_note *
 sni_inbox_close(sni_inbox *inbox)
 {
-    pthread_mutex_lock(&inbox->lock);
+    sni_lock_take(&inbox->lock);
     inbox->io = NULL;
-    pthread_mutex_unlock(&inbox->lock);
+    sni_lock_release(&inbox->lock);
     return atomic_exchange_explicit(&inbox->notes, closed(inbox), memory_order_acquire);
 }
 

@@ -2,9 +2,9 @@
 #ifndef SENNIT_CORE_INBOX_H
 #define SENNIT_CORE_INBOX_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "io/fork.h"
 #include "io/io.h"
 
 /* How other threads tell a loop that there is something to look at: each thing has a
@@ -21,8 +21,8 @@ typedef struct sni_inbox {
     const sennit_allocator *alloc;
     atomic_uint refs;
     _Atomic(sni_note *) notes;
-    pthread_mutex_t lock; /* of: */
-    sni_io *io;           /* whom to wake; NULL: the loop is closed */
+    sni_lock lock; /* of: */
+    sni_io *io;    /* whom to wake; NULL: the loop is closed */
 } sni_inbox;
 
 /* `alloc` must serve any thread. Errors: ENOMEM. */

@@ -22,13 +22,13 @@ typedef struct inproc_name {
 static void
 lock(sennit_loop *loop)
 {
-    pthread_mutex_lock(&loop->context->lock);
+    sni_lock_take(&loop->context->lock);
 }
 
 static void
 unlock(sennit_loop *loop)
 {
-    pthread_mutex_unlock(&loop->context->lock);
+    sni_lock_release(&loop->context->lock);
 }
 
 /* Under the lock. */

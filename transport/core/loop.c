@@ -53,13 +53,18 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
                                          sni_pool *recv_blocks, void *arg),
                    void *arg)
 {
-    sennit_loop *loop = sni_acquire_zero(alloc, sizeof *loop);
-    sennit_err err = SENNIT_ENOMEM;
+    sennit_loop *loop;
+    sennit_err err = sni_forks_watch();
 
+    if (err)
+        return err;
+    loop = sni_acquire_zero(alloc, sizeof *loop);
     if (loop == NULL)
         return SENNIT_ENOMEM;
     loop->allocator = *alloc;
     loop->owner = pthread_self();
+    loop->forks = sni_forks;
+    atomic_init(&loop->posted, false);
     loop->why = "";
     init_lists(loop);
     loop->posted_last = &loop->posted_first;
@@ -74,13 +79,15 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     loop->chunks.large =
         sni_pool_new(&loop->allocator, SNI_CHUNK_BYTES, LARGE_CHUNKS_KEPT);
     if (loop->recv_blocks == NULL || loop->bodies == NULL || loop->chunks.small == NULL ||
-        loop->chunks.large == NULL)
+        loop->chunks.large == NULL) {
+        err = SENNIT_ENOMEM;
         goto fail_pools;
+    }
     err = open_io(&loop->io, &loop->allocator, loop->recv_blocks, arg);
     if (err)
         goto fail_pools;
-    err = SENNIT_ENOMEM;
-    if (pthread_mutex_init(&loop->post_lock, NULL) != 0)
+    err = sni_lock_init(&loop->post_lock);
+    if (err)
         goto fail_io;
     err = sni_context_init(&loop->alone, NULL, &loop->allocator);
     if (err)
@@ -91,7 +98,7 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     return SENNIT_OK;
 
 fail_post_lock:
-    pthread_mutex_destroy(&loop->post_lock);
+    sni_lock_fini(&loop->post_lock);
 fail_io:
     loop->io->ops->fini(loop->io);
 fail_pools:
@@ -126,6 +133,8 @@ sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
         return SENNIT_ENOTSUP;
     if (opts != NULL && opts->allocator != NULL)
         alloc = opts->allocator;
+    if (opts != NULL && opts->context != NULL && sni_context_inherited(opts->context))
+        return SENNIT_ESTATE;
     if (alloc->acquire == NULL || alloc->resize == NULL || alloc->release == NULL)
         return SENNIT_EINVAL;
     err = sni_loop_open_with(&loop, alloc, open_epoll, NULL);
@@ -149,21 +158,58 @@ close_socks(sennit_loop *loop)
         next = link->next;
         /* The peers of a forked child's copy are the parent's. */
         if (loop->io->ops->inherited(loop->io))
-            sock->opts.linger_ms = 0;
-        sennit_sock_close(sock);
+            sni_sock_abandon(sock);
+        else
+            sennit_sock_close(sock);
     }
     loop->socks_changed = true;
 }
 
+/* Whether calls wait for a turn, among them those behind one that runs and waits. Their
+ * wake may have been heard already, by somebody who runs none. */
 static bool
 has_posted(sennit_loop *loop)
 {
-    bool any;
+    return loop->due_first != NULL ||
+           atomic_load_explicit(&loop->posted, memory_order_acquire);
+}
 
-    pthread_mutex_lock(&loop->post_lock);
-    any = loop->posted_first != NULL;
-    pthread_mutex_unlock(&loop->post_lock);
-    return any;
+static void
+drop_posted(sni_posted *posted)
+{
+    while (posted != NULL) {
+        sni_posted *next = posted->next;
+
+        sni_release(&sni_alloc_default, posted);
+        posted = next;
+    }
+}
+
+/* In a forked child: the memory, and what is this process' own copy. Nothing of the
+ * application's is called. */
+static void
+abandon_all(sennit_loop *loop)
+{
+    close_socks(loop);
+    sni_loop_service(loop);
+    while (!sni_list_empty(&loop->socks)) {
+        close_socks(loop);
+        sni_loop_service(loop);
+    }
+    drop_posted(loop->due_first);
+    drop_posted(loop->posted_first);
+}
+
+static void
+close_all(sennit_loop *loop)
+{
+    close_socks(loop);
+    (void)sni_loop_turn(loop, 0);
+    /* Posted calls may post and open more. */
+    while (!sni_list_empty(&loop->socks) || has_posted(loop)) {
+        close_socks(loop);
+        (void)sni_loop_turn(loop, SENNIT_NEVER);
+    }
 }
 
 void
@@ -174,20 +220,17 @@ sennit_loop_close(sennit_loop *loop)
     if (loop == NULL)
         return;
     SNI_ASSERT(loop->depth == 0);
-    close_socks(loop);
-    (void)sni_loop_turn(loop, 0);
-    /* Posted calls may post and open more. */
-    while (!sni_list_empty(&loop->socks) || has_posted(loop)) {
-        close_socks(loop);
-        (void)sni_loop_turn(loop, has_posted(loop) ? 0 : SENNIT_NEVER);
-    }
+    if (sni_loop_inherited(loop))
+        abandon_all(loop);
+    else
+        close_all(loop);
     sni_context_leave(loop->context, &loop->in_context);
     sni_inproc_close(loop);
     sni_context_fini(&loop->alone);
     sni_timers_fini(&loop->timers);
     sni_timers_fini(&loop->user_timers);
     loop->io->ops->fini(loop->io);
-    pthread_mutex_destroy(&loop->post_lock);
+    sni_lock_fini(&loop->post_lock);
     free_pools(loop);
     alloc = loop->allocator;
     sni_release(&alloc, loop);
@@ -198,21 +241,25 @@ sennit_loop_close(sennit_loop *loop)
 sennit_err
 sennit_loop_post(sennit_loop *loop, void (*fn)(void *arg), void *arg)
 {
-    /* Not the loop's allocator: it is only called on the loop's thread. */
-    sni_posted *posted = sni_acquire(&sni_alloc_default, sizeof *posted);
+    sni_posted *posted;
     bool first;
 
+    if (sni_loop_inherited(loop))
+        return SENNIT_ESTATE;
+    /* Not the loop's allocator: it is only called on the loop's thread. */
+    posted = sni_acquire(&sni_alloc_default, sizeof *posted);
     if (posted == NULL)
         return SENNIT_ENOMEM;
     *posted = (sni_posted){ NULL, fn, arg };
-    pthread_mutex_lock(&loop->post_lock);
+    sni_lock_take(&loop->post_lock);
     first = loop->posted_first == NULL;
     *loop->posted_last = posted;
     loop->posted_last = &posted->next;
+    atomic_store_explicit(&loop->posted, true, memory_order_release);
     /* Under the lock, so that the loop cannot be closed in between. */
     if (first)
         loop->io->ops->wake(loop->io);
-    pthread_mutex_unlock(&loop->post_lock);
+    sni_lock_release(&loop->post_lock);
     return SENNIT_OK;
 }
 
@@ -223,13 +270,14 @@ run_posted(sennit_loop *loop)
 {
     sni_posted *posted;
 
-    pthread_mutex_lock(&loop->post_lock);
+    sni_lock_take(&loop->post_lock);
     *loop->due_last = loop->posted_first;
     if (loop->posted_first != NULL)
         loop->due_last = loop->posted_last;
     loop->posted_first = NULL;
     loop->posted_last = &loop->posted_first;
-    pthread_mutex_unlock(&loop->post_lock);
+    atomic_store_explicit(&loop->posted, false, memory_order_relaxed);
+    sni_lock_release(&loop->post_lock);
     while ((posted = loop->due_first) != NULL) {
         loop->due_first = posted->next;
         if (loop->due_first == NULL)
@@ -329,11 +377,12 @@ go_on(sennit_loop *loop)
 }
 
 static bool
-has_work(const sennit_loop *loop)
+has_work(sennit_loop *loop)
 {
-    return !sni_list_empty(&loop->again) || !sni_list_empty(&loop->again_listeners) ||
-           !sni_list_empty(&loop->touched) || !sni_list_empty(&loop->dead_pipes) ||
-           !sni_list_empty(&loop->ending_inproc) || !sni_list_empty(&loop->dirty);
+    return has_posted(loop) || !sni_list_empty(&loop->again) ||
+           !sni_list_empty(&loop->again_listeners) || !sni_list_empty(&loop->touched) ||
+           !sni_list_empty(&loop->dead_pipes) || !sni_list_empty(&loop->ending_inproc) ||
+           !sni_list_empty(&loop->dirty);
 }
 
 static void
@@ -504,8 +553,9 @@ sennit_loop_turn(sennit_loop *loop, int timeout_ms)
     sennit_time until = 0;
     sennit_err err;
 
-    if (!sni_loop_owned(loop))
-        return SENNIT_ETHREAD;
+    err = sni_loop_enter(loop);
+    if (err)
+        return err;
     if (timeout_ms < 0)
         until = SENNIT_NEVER;
     else if (timeout_ms > 0)

@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/inbox.h"
 #include "engine/outq.h"
+#include "io/fork.h"
 #include "io/io.h"
 
 /* A call posted by another thread. */
@@ -34,6 +35,7 @@ struct sennit_loop {
     /* Where that came from: bodies of received messages may outlive the loop. */
     const sennit_allocator *body_allocator;
     pthread_t owner;
+    unsigned forks;          /* when it was opened */
     sennit_context *context; /* never NULL */
     sennit_context alone;    /* that, when none was given */
     sni_link in_context;
@@ -70,7 +72,8 @@ struct sennit_loop {
     sni_posted *due_first; /* calls being run */
     sni_posted **due_last;
 
-    pthread_mutex_t post_lock; /* of the two below; the rest is the owner's */
+    sni_lock post_lock; /* of those below; the rest is the owner's */
+    atomic_bool posted; /* there are some; read without it */
     sni_posted *posted_first;
     sni_posted **posted_last;
 };
@@ -123,6 +126,26 @@ static inline bool
 sni_loop_owned(const sennit_loop *loop)
 {
     return pthread_equal(loop->owner, pthread_self());
+}
+
+/* Whether it is of the process that this one was forked from. */
+static inline bool
+sni_loop_inherited(const sennit_loop *loop)
+{
+    return sni_forked_since(loop->forks);
+}
+
+/* Whether a call on it or its sockets may go on. Errors: ETHREAD, ESTATE (inherited). */
+static inline sennit_err
+sni_loop_enter(sennit_loop *loop)
+{
+    if (!sni_loop_owned(loop))
+        return SENNIT_ETHREAD;
+    if (sni_loop_inherited(loop))
+        return sni_loop_fail(loop, SENNIT_ESTATE,
+                             "the loop belongs to the parent process: "
+                             "after fork open a loop of your own");
+    return SENNIT_OK;
 }
 
 #endif /* SENNIT_CORE_LOOP_H */

@@ -237,9 +237,10 @@ sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer)
     static const char reason[] = "disconnected by the application";
     sni_session *session;
     sni_pipe *pipe;
+    sennit_err err = sni_sock_enter(sock);
 
-    if (!sni_loop_owned(sock->loop))
-        return SENNIT_ETHREAD;
+    if (err)
+        return err;
     session = find_session(sock, peer);
     pipe = session == NULL ? find_inproc(sock, peer) : NULL;
     if (session != NULL)

@@ -85,8 +85,9 @@ sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
     sennit_sock *sock;
     sennit_err err;
 
-    if (!sni_loop_owned(loop))
-        return SENNIT_ETHREAD;
+    err = sni_loop_enter(loop);
+    if (err)
+        return err;
     if ((unsigned)type > SENNIT_STREAM)
         return sni_loop_fail(loop, SENNIT_ENOTSUP,
                              "type is none of those that are built");
@@ -203,6 +204,9 @@ sennit_sock_close(sennit_sock *sock)
     if (sock == NULL || sock->closed)
         return;
     loop = sock->loop;
+    /* What a forked child's copy has queued is the parent's to send. */
+    if (sni_loop_inherited(loop))
+        sock->opts.linger_ms = 0;
     sock->closed = true;
     sni_context_dismiss(loop->context);
     sock->on_ready = NULL;
@@ -211,6 +215,16 @@ sennit_sock_close(sennit_sock *sock)
     close_pipes(sock);
     close_connections(sock);
     loop->socks_changed = true;
+}
+
+void
+sni_sock_abandon(sennit_sock *sock)
+{
+    sock->opts.linger_ms = 0;
+    if (sock->closed)
+        close_connections(sock);
+    else
+        sennit_sock_close(sock);
 }
 
 /* ---- subscribing ------------------------------------------------------- */
@@ -423,6 +437,8 @@ sennit_sock_flush(sennit_sock *sock)
 {
     sni_link *next;
 
+    if (sni_loop_inherited(sock->loop))
+        return;
     for (sni_link *link = sock->sessions.next; link != &sock->sessions; link = next) {
         sni_session *session = SNI_OWNER_OF(link, sni_session, link);
 

@@ -35,13 +35,13 @@ struct sennit_sock {
     char last_endpoint[SNI_ENDPOINT_TEXT_MAX];
 };
 
-/* Whether a call may go on. Errors: ETHREAD, ECLOSED. */
+/* Whether a call may go on. Errors: ETHREAD, ESTATE (inherited), ECLOSED. */
 static inline sennit_err
 sni_sock_enter(const sennit_sock *sock)
 {
-    if (!sni_loop_owned(sock->loop))
-        return SENNIT_ETHREAD;
-    return sock->closed ? SENNIT_ECLOSED : SENNIT_OK;
+    sennit_err err = sni_loop_enter(sock->loop);
+
+    return err == SENNIT_OK && sock->closed ? SENNIT_ECLOSED : err;
 }
 
 /* Something about it changed that its callback may want to know. */
@@ -61,6 +61,9 @@ void sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpo
  * sennit_sock_wait_connections(). */
 sennit_err sni_sock_wait(sennit_sock *sock, const uint64_t *reached, uint64_t count,
                          int timeout_ms);
+
+/* Closes it, or hastens that: what is queued is dropped. */
+void sni_sock_abandon(sennit_sock *sock);
 
 /* Calls the application if there is something it asked for. */
 void sni_sock_call(sennit_sock *sock);

@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "io/fork.h"
 #include "io/resolver.h"
 #include "io/stream.h"
 
@@ -47,14 +48,21 @@ typedef struct epoll_io {
     sni_op **done_last;
     sni_resolver *resolver; /* made for the first look-up */
     uint64_t random_state;
-    pid_t pid; /* who opened it */
-    bool deaf; /* another process did */
+    unsigned forks; /* when it was opened */
 } epoll_io;
 
 static epoll_io *
 epoll_of(sni_io *io)
 {
     return (epoll_io *)io;
+}
+
+/* Then the kernel's objects are the parent's: nothing is read, written, ended or waited
+ * for here, and every operation comes back as ECLOSED. */
+static bool
+epoll_inherited(sni_io *io)
+{
+    return sni_forked_since(epoll_of(io)->forks);
 }
 
 /* ---- files ------------------------------------------------------------- */
@@ -94,6 +102,8 @@ epoll_dial(sni_io *io, const sni_address *address, const sni_address *source,
     int fd;
 
     io->why = NULL;
+    if (epoll_inherited(io))
+        return SENNIT_ECLOSED;
     err = sni_stream_dial(&fd, address, source, opts, &io->why);
     if (err)
         return err;
@@ -102,8 +112,6 @@ epoll_dial(sni_io *io, const sni_address *address, const sni_address *source,
         close(fd);
     return err;
 }
-
-static bool epoll_inherited(sni_io *io);
 
 static void
 epoll_close(sni_io *io, sni_file *file)
@@ -415,6 +423,8 @@ epoll_submit(sni_io *io, sni_op *op)
     op->why = NULL;
     op->size = 0;
     op->accepted = NULL;
+    if (epoll_inherited(io))
+        return done(op, SENNIT_ECLOSED);
     if (park == NULL)
         return submit_lookup(epoll_of(io), op);
     SNI_ASSERT(*park == NULL);
@@ -470,19 +480,8 @@ epoll_retract(sni_io *io, sni_op *op)
 static void
 epoll_finish(sni_io *io, sni_file *file)
 {
-    (void)io;
-    (void)shutdown(file->fd, SHUT_WR);
-}
-
-static bool
-epoll_inherited(sni_io *io)
-{
-    epoll_io *epoll = epoll_of(io);
-
-    /* What the shared instance tells is meant for the parent. */
-    if (epoll->pid != getpid())
-        epoll->deaf = true;
-    return epoll->deaf;
+    if (!epoll_inherited(io))
+        (void)shutdown(file->fd, SHUT_WR);
 }
 
 /* ---- waiting ----------------------------------------------------------- */
@@ -575,7 +574,7 @@ wait_edges(epoll_io *epoll, sennit_time until)
     struct epoll_event events[WAIT_EVENTS];
     int n;
 
-    if (epoll->deaf)
+    if (epoll_inherited(&epoll->io))
         return 0;
     if (until == 0 || epoll->done_first != NULL) {
         n = epoll_wait(epoll->epoll_fd, events, WAIT_EVENTS, 0);
@@ -611,7 +610,8 @@ epoll_wake(sni_io *io)
 {
     uint64_t one = 1;
 
-    (void)!write(epoll_of(io)->wake_fd, &one, sizeof one);
+    if (!epoll_inherited(io))
+        (void)!write(epoll_of(io)->wake_fd, &one, sizeof one);
 }
 
 /* SplitMix64, seeded by the kernel: jitter needs spread, not secrecy. */
@@ -677,7 +677,7 @@ sni_io_epoll_open(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_bl
         return SENNIT_ENOMEM;
     epoll->io = (sni_io){ .ops = &epoll_ops, .alloc = alloc, .recv_blocks = recv_blocks };
     epoll->done_last = &epoll->done_first;
-    epoll->pid = getpid();
+    epoll->forks = sni_forks;
     epoll->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll->epoll_fd < 0) {
         err = sni_err_of_errno(errno);

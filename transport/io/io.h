@@ -148,9 +148,9 @@ typedef struct sni_io_ops {
     /* Readable (level-triggered) when reap() would return something; -1: none. */
     int (*descriptor)(const sni_io *io);
 
-    /* Whether this process got it by fork(): then the descriptors are shared with the
-     * parent, nothing may be done to the kernel's objects behind them, and from now
-     * on reap() hears nothing from the kernel. */
+    /* Whether this process got it by fork(): then the kernel's objects are the parent's.
+     * Nothing is done to them: a submitted operation is ECLOSED at once, reap() hears
+     * nothing from the kernel and does not wait, close() gives up the descriptor. */
     bool (*inherited)(sni_io *io);
 
     /* All files are closed before. */

@@ -10,6 +10,12 @@
  * the loop (owned mode). The one exception is sennit_loop_post(). Hosted loops
  * and sockets shared between threads are not built yet (see CHANGELOG.md).
  *
+ * Fork: what was opened before fork(2) stays the parent's, which goes on undisturbed. In
+ * the child every call on an inherited loop or socket that would do something is ESTATE;
+ * closing them frees the child's copy and nothing else: no peer hears of it, nothing
+ * that is queued leaves, no callback is called. The child opens a loop (and a context)
+ * of its own.
+ *
  * Progress: an owned loop moves only while its thread is inside the library:
  * a blocking send or receive, sennit_loop_turn(), sennit_loop_run() or
  * sennit_loop_close(). A send that finds its connection idle goes to the
@@ -183,7 +189,8 @@ SENNIT_API sennit_err sennit_context_open(
 
 /* Makes every call that waits in a loop of the context, now or later, return ETERM
  * (sennit_loop_run() too), and every new socket fail with it. Closing works as ever.
- * Idempotent. Thread: any. Blocks: no. */
+ * Idempotent. No-op in a forked child: the loops are the parent's. Thread: any. Blocks:
+ * no. */
 SENNIT_API void sennit_context_shutdown(sennit_context *context);
 
 /* Frees it. NULL is fine. Errors: ESTATE (a loop of it is still open). */
@@ -236,7 +243,8 @@ typedef struct sennit_loop_opts {
 /* Opens a loop that the calling thread owns. `opts` may be NULL (defaults).
  * Starts no thread. Installs no signal handler; SIGPIPE is never raised.
  * Errors: ENOMEM, EMFILE, ENOTSUP (backend not built), EINVAL (allocator with
- *         only some functions set). */
+ *         only some functions set), ESTATE (the context is inherited from before a
+ *         fork). */
 SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
                                        const sennit_loop_opts *opts) SENNIT_MUST_CHECK;
 
@@ -263,7 +271,8 @@ SENNIT_API const sennit_allocator *sennit_loop_allocator(const sennit_loop *loop
  * ever; not at all if there was something to write) for something to do, does it
  * and returns. Callbacks run inside. Look at your sockets again after each turn.
  * Errors: ESTATE when turns nest too deeply (callbacks that block, in which other
- *         callbacks block: at most 8), EINTR when a signal arrived, ETHREAD. */
+ *         callbacks block: at most 8) or the loop is inherited from before a fork, EINTR
+ *         when a signal arrived, ETHREAD. */
 SENNIT_API sennit_err sennit_loop_turn(sennit_loop *loop, int timeout_ms);
 
 /* Turns until sennit_loop_stop(). A signal does not end it. */
@@ -282,7 +291,8 @@ SENNIT_API int sennit_loop_timeout_ms(sennit_loop *loop);
 
 /* Runs `fn(arg)` once on the loop's thread, in its next turn.
  * Thread: any. Order: calls posted by one thread run in the order posted.
- * Errors: ENOMEM. Calls still waiting when the loop closes are run by close. */
+ * Errors: ENOMEM, ESTATE (inherited from before a fork). Calls still waiting when the
+ * loop closes are run by close. */
 SENNIT_API sennit_err sennit_loop_post(sennit_loop *loop, void (*fn)(void *arg),
                                        void *arg) SENNIT_MUST_CHECK;
 
@@ -595,7 +605,8 @@ SENNIT_API sennit_err sennit_sock_connect_as(sennit_sock *sock, const char *endp
 
 /* Undo a bind (and the connections it accepted) or a connect. `endpoint` is the
  * string used or the one sennit_sock_last_endpoint() told. Queued messages of
- * the connections concerned leave for at most linger_ms. Errors: ENOENT. */
+ * the connections concerned leave for at most linger_ms.
+ * Errors: ENOENT, ECLOSED, ETHREAD. */
 SENNIT_API sennit_err sennit_sock_unbind(sennit_sock *sock, const char *endpoint);
 SENNIT_API sennit_err sennit_sock_disconnect(sennit_sock *sock, const char *endpoint);
 
