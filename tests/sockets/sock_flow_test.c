@@ -746,6 +746,35 @@ after_unbind_what_is_queued_leaves_and_nothing_more_is_accepted(void **state)
     net_close(&n);
 }
 
+/* ---- publishers that are spoken to ------------------------------------- */
+
+/* A subscription behind messages that wait to be heard is still one when they are. */
+static void
+a_subscription_behind_unread_messages_counts_when_they_are_read(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *xpub;
+    sennit_sock *xsub;
+
+    (void)state;
+    net_open(&n);
+    opts.recv_hwm_msgs = 1;
+    xpub = net_sock(&n, SENNIT_XPUB, &opts);
+    xsub = net_sock(&n, SENNIT_XSUB, NULL);
+    net_join(&n, xpub, xsub, INPROC);
+    for (int i = 0; i < 3; i++)
+        net_send(xsub, "data");
+    assert_int_equal(
+        sennit_sock_subscribe(xsub, (sennit_bytes){ (const uint8_t *)"news", 4 }),
+        SENNIT_OK);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(net_recv(xpub), "data");
+    assert_string_equal(net_recv(xpub), "\1news");
+    net_send(xpub, "news!");
+    assert_string_equal(net_recv(xsub), "news!");
+    net_close(&n);
+}
+
 int
 main(void)
 {
@@ -773,6 +802,7 @@ main(void)
         cmocka_unit_test(an_unfinished_message_does_not_keep_a_socket_from_closing),
         cmocka_unit_test(
             after_disconnect_what_is_queued_leaves_and_nothing_more_is_accepted),
+        cmocka_unit_test(a_subscription_behind_unread_messages_counts_when_they_are_read),
         cmocka_unit_test(after_unbind_what_is_queued_leaves_and_nothing_more_is_accepted),
     };
 

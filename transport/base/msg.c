@@ -96,14 +96,19 @@ sennit_err
 sni_msg_own(sni_msg *msg)
 {
     sennit_msg own;
+    sni_msg *copy = sni_msg_of(&own);
     sennit_err err;
 
     if (msg->small_size != SNI_MSG_VIEW || msg->u.view.block != NULL)
         return SENNIT_OK;
     err = sennit_msg_init_copy(&own, msg->u.view.data, msg->u.view.size);
-    if (err == SENNIT_OK)
-        *msg = *sni_msg_of(&own);
-    return err;
+    if (err)
+        return err;
+    /* What it is part of, and what kind of frame it is, stays with it. */
+    copy->more = msg->more;
+    copy->peer = msg->peer;
+    *msg = *copy;
+    return SENNIT_OK;
 }
 
 void *
