@@ -357,6 +357,39 @@ an_age_limit_that_is_set_later_counts_for_what_waits(void **state)
     net_close(&n);
 }
 
+/* Nothing waits at that moment; what is sent later is not dropped by the old limit. */
+static void
+an_age_limit_that_is_taken_from_an_empty_queue_is_gone(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *push;
+    sennit_sock *pull;
+    const char *endpoint;
+    sennit_time until;
+
+    (void)state;
+    net_open(&n);
+    opts.send_age_max_ms = 20;
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    endpoint = net_bind(pull, TCP);
+    net_connect(push, endpoint);
+    NET_UNTIL(&n, net_stats(push).connections == 1);
+    net_send(push, "x");
+    assert_string_equal(net_recv(pull), "x");
+    NET_UNTIL(&n, net_stats(push).queued_msgs == 0);
+    opts.send_age_max_ms = 0;
+    assert_int_equal(sennit_sock_set_opts(push, &opts), SENNIT_OK);
+    sennit_sock_close(pull);
+    NET_UNTIL(&n, net_stats(push).connections == 0);
+    net_send(push, "y");
+    until = sennit_loop_now(n.loop) + 100u * 1000000u;
+    NET_UNTIL(&n, sennit_loop_now(n.loop) >= until);
+    assert_int_equal(net_stats(push).queued_msgs, 1);
+    assert_int_equal(net_stats(push).dropped_expired_msgs, 0);
+    net_close(&n);
+}
+
 int
 main(void)
 {
@@ -372,6 +405,7 @@ main(void)
         cmocka_unit_test(nothing_is_dropped_before_its_time),
         cmocka_unit_test(a_sender_that_waits_goes_on_when_old_messages_are_gone),
         cmocka_unit_test(an_age_limit_that_is_set_later_counts_for_what_waits),
+        cmocka_unit_test(an_age_limit_that_is_taken_from_an_empty_queue_is_gone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

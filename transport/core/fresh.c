@@ -138,14 +138,12 @@ begin_to_keep_time(sni_pipe *pipe)
 {
     sni_outq *queue = &pipe->outq;
 
-    keep_time(pipe);
     for (size_t i = 0; i < queue->count; i++) {
         sni_segment *segment = &queue->ring[(queue->first + i) % queue->capacity];
 
         if (segment->at == 0)
             segment->at = queue->now;
     }
-    sni_timers_stop(&pipe->loop->timers, &pipe->age_timer);
     watch_age(pipe, 0);
 }
 
@@ -167,6 +165,8 @@ void
 sni_fresh_begin(sni_pipe *pipe)
 {
     pipe->particular = pipe->sock->opts.conflate || pipe->sock->opts.send_age_max_ms > 0;
+    sni_timers_stop(&pipe->loop->timers, &pipe->age_timer);
+    keep_time(pipe);
     if (pipe->outq.count > 0)
         begin_to_keep_time(pipe);
 }
