@@ -655,6 +655,28 @@ rep_whose_asker_came_back_does_not_answer_the_new_connection(void **state)
     fake_close(&f);
 }
 
+/* What is ready to be received was read, though nobody has received it. */
+static void
+rep_does_not_answer_the_next_connection_what_it_only_looked_at(void **state)
+{
+    (void)state;
+    fake_open(&f, SENNIT_REP, false);
+    fake_join(&f, 0, "");
+    fake_offer(&f, 0, "|ask");
+    assert_true(sni_pattern_ready(&f.pattern) & SENNIT_READABLE);
+    fake_lose(&f, 0);
+    fake_return(&f, 0, "");
+    assert_string_equal(fake_recv(&f), "ask");
+    fake_send(&f, "answer");
+    assert_string_equal(fake_out(&f, 0), "");
+    assert_int_equal(f.stats.dropped_no_peer_msgs, 1);
+    fake_offer(&f, 0, "|again");
+    assert_string_equal(fake_recv(&f), "again");
+    fake_send(&f, "yes");
+    assert_string_equal(fake_out(&f, 0), "|yes;");
+    fake_close(&f);
+}
+
 static void
 rep_whose_asker_does_not_read_drops_the_answer_and_counts_it(void **state)
 {
@@ -835,6 +857,7 @@ main(void)
         cmocka_unit_test(rep_alternates_strictly_between_receiving_and_sending),
         cmocka_unit_test(rep_whose_asker_has_gone_answers_into_the_void_and_goes_on),
         cmocka_unit_test(rep_whose_asker_came_back_does_not_answer_the_new_connection),
+        cmocka_unit_test(rep_does_not_answer_the_next_connection_what_it_only_looked_at),
         cmocka_unit_test(rep_whose_asker_does_not_read_drops_the_answer_and_counts_it),
         cmocka_unit_test(rep_whose_asker_goes_while_it_answers_may_receive_again),
         cmocka_unit_test(a_push_that_failed_can_be_repeated_at_every_frame_of_an_answer),

@@ -114,13 +114,13 @@ rep_swallowed(sni_pattern *pattern)
     pattern->replying = false;
 }
 
-/* The request came over a connection that is gone: an answer on the next one
- * would reach somebody who did not ask. */
+/* The request came over a connection that is gone, whether it has been received or only
+ * read: an answer on the next one would reach somebody who did not ask. */
 static void
 rep_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
 {
     (void)queue_empty;
-    if (pattern->partner == peer && pattern->replying && pattern->writing == NULL)
+    if (pattern->partner == peer && pattern->writing == NULL)
         pattern->partner = NULL;
 }
 
