@@ -617,6 +617,22 @@ manual_says_what_is_wrong_when_there_is_no_such_peer(void **state)
 
 /* What it was given is nobody's business but ours; what it asked for is taken back. */
 static void
+manual_lets_a_peer_give_back_what_it_got_before(void **state)
+{
+    (void)state;
+    open_with(1);
+    fake_hear(&f, 0, true, "a");
+    assert_string_equal(fake_recv_all(&f), "+a;");
+    f.opts.xpub_manual = SENNIT_XPUB_MANUAL;
+    fake_hear(&f, 0, false, "a");
+    assert_string_equal(fake_recv_all(&f), "-a;");
+    fake_send(&f, "a1");
+    assert_string_equal(fake_out(&f, 0), "");
+    assert_int_equal(f.stats.subscriptions, 0);
+    fake_close(&f);
+}
+
+static void
 manual_takes_back_what_a_vanished_peer_asked_for(void **state)
 {
     (void)state;
@@ -709,6 +725,7 @@ main(void)
         cmocka_unit_test(manual_receives_every_subscribe_and_every_cancel),
         cmocka_unit_test(manual_means_the_peer_whose_notice_was_received_last),
         cmocka_unit_test(manual_says_what_is_wrong_when_there_is_no_such_peer),
+        cmocka_unit_test(manual_lets_a_peer_give_back_what_it_got_before),
         cmocka_unit_test(manual_takes_back_what_a_vanished_peer_asked_for),
         cmocka_unit_test(last_value_goes_only_to_the_one_that_just_subscribed),
         cmocka_unit_test(a_last_value_for_one_that_is_gone_goes_to_nobody),

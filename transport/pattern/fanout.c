@@ -72,8 +72,10 @@ sni_fanout_settle(sni_pattern *pattern, const sni_msg *first)
     if (pattern->opts->slow_subscriber == SENNIT_SLOW_BLOCK) {
         sennit_err err = all_ready(pattern);
 
-        if (err)
+        if (err) {
+            pattern->matched_count = 0;
             return err;
+        }
     }
     pattern->stats->dropped_memory_msgs += pattern->missing;
     if (pattern->matched_count == 0 && pattern->missing == 0)
@@ -89,6 +91,9 @@ void
 sni_fanout_send(sni_pattern *pattern, sni_msg *msg, bool more)
 {
     pattern->port->fan(pattern, pattern->matched, pattern->matched_count, msg, more);
+    /* A peer that leaves later is not looked for among all who got this. */
+    if (!more)
+        pattern->matched_count = 0;
 }
 
 void

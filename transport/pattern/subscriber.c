@@ -226,11 +226,15 @@ ask(sni_pattern *pattern, sni_subscriber *from, bool on, sennit_bytes topic,
 {
     bool each = pattern->opts->xpub_verbose == SENNIT_XPUB_VERBOSER;
     uint32_t count;
+    sennit_err err;
 
     *times = on || !each ? 1 : sni_trie_count(&pattern->asked, topic, from);
     if (on)
         return sni_trie_add(&pattern->asked, topic, from, &from->asked, &count);
-    return sni_trie_remove(&pattern->asked, topic, from, &from->asked, true, &count);
+    err = sni_trie_remove(&pattern->asked, topic, from, &from->asked, true, &count);
+    /* It may have got this before manual mode was set: it must be able to give it back.
+     */
+    return err == SENNIT_ENOENT ? remove_topic(pattern, from, topic, times) : err;
 }
 
 /* Errors: ENOENT (a cancel of what is not there). */
