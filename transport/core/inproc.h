@@ -21,6 +21,7 @@ typedef struct sni_inproc {
     sni_link ending;    /* in the loop's */
     sni_block *card;    /* what it says of itself, as the metadata of READY; NULL: it has
                            no socket */
+    sennit_timer linger_timer;
     sennit_time ready_at;
     sennit_err err; /* why it ends */
     const char *reason;
@@ -35,6 +36,7 @@ typedef struct sni_inproc {
     bool due;               /* somebody has bound the name in the middle of a message */
     bool met;               /* READY was said */
     bool parted;            /* the couple has ended */
+    bool lingering;         /* closed, but it was asked for and has what was sent */
     char name[];            /* what follows inproc:// */
 } sni_inproc;
 
@@ -115,6 +117,10 @@ void sni_inproc_add_queued(const sni_pipe *pipe, sennit_sock_stats *out);
 /* Tells the pattern and the monitor that the mate is gone, once: an inproc peer has
  * no session that would. */
 void sni_inproc_lost(sni_pipe *pipe);
+
+/* Its socket has closed, and nobody reads from it any more: freed, but not before a
+ * binder that was asked has what was sent, or linger_ms are over. */
+void sni_inproc_leave(sni_pipe *pipe);
 
 /* The pipe is freed: its mate takes no more and reads what it has. */
 void sni_inproc_free(sni_pipe *pipe);

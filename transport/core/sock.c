@@ -169,7 +169,9 @@ close_pipes(sennit_sock *sock)
         next = link->next;
         close_pipe(pipe);
         /* A retired one has lost its connection, and only unread messages kept it. */
-        if (pipe->inproc != NULL || pipe->retired)
+        if (pipe->inproc != NULL)
+            sni_inproc_leave(pipe);
+        else if (pipe->retired)
             sni_pipe_free(pipe);
     }
 }

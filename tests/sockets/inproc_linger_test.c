@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* inproc between loops, closed before both ends have met: what was sent waits for the
+ * binder that was asked, for linger_ms, and for nobody else. */
+#include "duo.h"
+
+#include <stdio.h>
+
+#define MS UINT64_C(1000000)
+
+static sennit_sock_opts
+lingering(int linger_ms)
+{
+    sennit_sock_opts opts = net_opts();
+
+    opts.linger_ms = linger_ms;
+    return opts;
+}
+
+/* A PUSH of the second loop has sent `count` messages to the PULL of the first, which has
+ * not heard of it yet. */
+static sennit_sock *
+ask(duo *d, int linger_ms, unsigned count)
+{
+    sennit_sock_opts opts = lingering(linger_ms);
+    sennit_sock *push = net_sock(&d->b, SENNIT_PUSH, &opts);
+    char text[16];
+
+    net_connect(push, "inproc://x");
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        net_send(push, text);
+    }
+    return push;
+}
+
+static sennit_sock *
+bound(duo *d)
+{
+    sennit_sock *pull = net_sock(&d->a, SENNIT_PULL, NULL);
+
+    assert_int_equal(sennit_sock_bind(pull, "inproc://x"), SENNIT_OK);
+    return pull;
+}
+
+static void
+what_was_sent_before_the_binder_looked_arrives_though_the_sender_has_closed(void **state)
+{
+    static const int lingers[] = { 30000, -1 };
+    sennit_event event;
+    duo d;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lingers / sizeof lingers[0]; i++) {
+        sennit_sock *pull;
+
+        duo_open(&d);
+        pull = bound(&d);
+        sennit_sock_close(ask(&d, lingers[i], 2));
+        assert_string_equal(duo_recv(&d, pull), "0");
+        assert_string_equal(duo_recv(&d, pull), "1");
+        DUO_UNTIL(&d, net_has_event(pull, SENNIT_EVENT_DISCONNECTED, &event));
+        assert_int_equal(net_stats(pull).connections, 0);
+        duo_close(&d);
+    }
+}
+
+/* The binder has accepted, and the sender has not seen it. */
+static void
+what_was_sent_before_both_have_met_arrives_too(void **state)
+{
+    sennit_sock *pull;
+    sennit_sock *push;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    pull = bound(&d);
+    push = ask(&d, 30000, 1);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(sennit_loop_turn(d.a.loop, 0), SENNIT_OK);
+    sennit_sock_close(push);
+    assert_string_equal(duo_recv(&d, pull), "0");
+    duo_close(&d);
+}
+
+static void
+a_disconnect_lets_the_binder_have_what_was_sent(void **state)
+{
+    sennit_sock *pull;
+    sennit_sock *push;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    pull = bound(&d);
+    push = ask(&d, 30000, 2);
+    assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_OK);
+    assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_ENOENT);
+    assert_int_equal(net_try_send(push, "late", SENNIT_DONTWAIT), SENNIT_EAGAIN);
+    assert_int_equal(net_stats(push).queued_msgs, 2);
+    assert_string_equal(duo_recv(&d, pull), "0");
+    assert_string_equal(duo_recv(&d, pull), "1");
+    DUO_UNTIL(&d, net_stats(push).delivered_msgs == 2);
+    assert_int_equal(net_stats(push).dropped_disconnect_msgs, 0);
+    assert_int_equal(net_stats(push).queued_msgs, 0);
+    net_check_law(push);
+    /* It can be made again. */
+    net_connect(push, "inproc://x");
+    net_send(push, "again");
+    assert_string_equal(duo_recv(&d, pull), "again");
+    duo_close(&d);
+}
+
+/* The binder's thread does something else: closing the loop does not wait for longer. */
+static void
+lingering_ends_after_linger_ms(void **state)
+{
+    sennit_sock *pull;
+    sennit_time began;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    pull = bound(&d);
+    (void)ask(&d, 50, 1);
+    began = sennit_loop_now(d.a.loop);
+    sennit_loop_close(d.b.loop);
+    assert_true(sennit_loop_now(d.a.loop) - began >= 50 * MS);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(sennit_loop_turn(d.a.loop, 0), SENNIT_OK);
+    assert_false(sennit_sock_ready(pull) & SENNIT_READABLE);
+    assert_int_equal(net_stats(pull).connections, 0);
+    sennit_loop_close(d.a.loop);
+    assert_int_equal(sennit_context_close(d.context), SENNIT_OK);
+}
+
+static void
+lingering_for_a_disconnect_is_counted_as_dropped_when_it_ends(void **state)
+{
+    sennit_sock *push;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    (void)bound(&d);
+    push = ask(&d, 50, 3);
+    assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_OK);
+    NET_UNTIL(&d.b, net_stats(push).dropped_disconnect_msgs == 3);
+    net_check_law(push);
+    duo_close(&d);
+}
+
+/* Even -1: there is nobody any more who was asked. */
+static void
+lingering_ends_when_the_binder_goes_without_having_looked(void **state)
+{
+    duo d;
+
+    (void)state;
+    for (int how = 0; how < 2; how++) {
+        sennit_sock *pull;
+
+        duo_open(&d);
+        pull = bound(&d);
+        sennit_sock_close(ask(&d, -1, 1));
+        if (how == 0)
+            assert_int_equal(sennit_sock_unbind(pull, "inproc://x"), SENNIT_OK);
+        sennit_loop_close(d.a.loop);
+        sennit_loop_close(d.b.loop);
+        assert_int_equal(sennit_context_close(d.context), SENNIT_OK);
+    }
+}
+
+/* Who binds the name next gets it, if that is before the first one has looked. */
+static void
+what_lingers_goes_to_another_that_has_bound_the_name_meanwhile(void **state)
+{
+    sennit_sock *pull;
+    sennit_sock *other;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    pull = bound(&d);
+    sennit_sock_close(ask(&d, -1, 1));
+    assert_int_equal(sennit_sock_unbind(pull, "inproc://x"), SENNIT_OK);
+    other = net_sock(&d.b, SENNIT_PULL, NULL);
+    assert_int_equal(sennit_sock_bind(other, "inproc://x"), SENNIT_OK);
+    assert_string_equal(duo_recv(&d, other), "0");
+    duo_close(&d);
+}
+
+static void
+shutting_the_context_down_ends_lingering(void **state)
+{
+    duo d;
+
+    (void)state;
+    for (int before = 0; before < 2; before++) {
+        sennit_sock *push;
+
+        duo_open(&d);
+        (void)bound(&d);
+        push = ask(&d, -1, 1);
+        if (!before)
+            sennit_sock_close(push);
+        sennit_context_shutdown(d.context);
+        sennit_loop_close(d.b.loop);
+        sennit_loop_close(d.a.loop);
+        assert_int_equal(sennit_context_close(d.context), SENNIT_OK);
+    }
+}
+
+/* As within a loop: a connect without a bind has nobody to wait for. */
+static void
+what_waits_for_a_name_that_nobody_has_bound_is_dropped(void **state)
+{
+    sennit_sock *push;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    push = ask(&d, -1, 2);
+    assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_OK);
+    assert_int_equal(net_stats(push).dropped_disconnect_msgs, 2);
+    net_check_law(push);
+    duo_close(&d);
+}
+
+int
+main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            what_was_sent_before_the_binder_looked_arrives_though_the_sender_has_closed),
+        cmocka_unit_test(what_was_sent_before_both_have_met_arrives_too),
+        cmocka_unit_test(a_disconnect_lets_the_binder_have_what_was_sent),
+        cmocka_unit_test(lingering_ends_after_linger_ms),
+        cmocka_unit_test(lingering_for_a_disconnect_is_counted_as_dropped_when_it_ends),
+        cmocka_unit_test(lingering_ends_when_the_binder_goes_without_having_looked),
+        cmocka_unit_test(what_lingers_goes_to_another_that_has_bound_the_name_meanwhile),
+        cmocka_unit_test(shutting_the_context_down_ends_lingering),
+        cmocka_unit_test(what_waits_for_a_name_that_nobody_has_bound_is_dropped),
+    };
+
+    return cmocka_run_group_tests_name("inproc linger", tests, NULL, NULL) == 0 ? 0 : 1;
+}
