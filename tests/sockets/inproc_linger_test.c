@@ -227,6 +227,70 @@ what_waits_for_a_name_that_nobody_has_bound_is_dropped(void **state)
     duo_close(&d);
 }
 
+/* A publisher hears only so much in one turn, and the end last. */
+static void
+a_publisher_hears_all_that_was_said_before_the_end(void **state)
+{
+    sennit_sock_opts opts = lingering(30000);
+    sennit_sock *xpub;
+    sennit_sock *xsub;
+    char text[16];
+    duo d;
+
+    (void)state;
+    opts.send_hwm_msgs = opts.recv_hwm_msgs = 0;
+    duo_open(&d);
+    xpub = net_sock(&d.a, SENNIT_XPUB, &opts);
+    xsub = net_sock(&d.b, SENNIT_XSUB, &opts);
+    (void)duo_join(&d, xpub, xsub);
+    for (int i = 0; i < 3000; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        net_send(xsub, text);
+    }
+    sennit_sock_close(xsub);
+    for (int i = 0; i < 3000; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        assert_string_equal(duo_recv(&d, xpub), text);
+    }
+    DUO_UNTIL(&d, net_stats(xpub).connections == 0);
+    duo_close(&d);
+}
+
+/* ---- half a message ---------------------------------------------------- */
+
+/* A bind in the middle of a message waits for its end; and if there was no memory for the
+ * rest, for nothing. */
+static void
+a_message_given_up_in_the_middle_holds_no_binder_up(void **state)
+{
+    sennit_sock_opts opts = lingering(0);
+    sennit_sock *xpub;
+    sennit_sock *xsub;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    xsub = net_sock(&d.b, SENNIT_XSUB, &opts);
+    xpub = net_sock(&d.a, SENNIT_XPUB, &opts);
+    net_connect(xsub, "inproc://x");
+    /* Of an XSUB a frame leaves when the next one comes. */
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(sennit_sock_send_bytes(xsub, "half", 4, SENNIT_MORE), SENNIT_OK);
+    assert_int_equal(sennit_sock_bind(xpub, "inproc://x"), SENNIT_OK);
+    duo_settle(&d);
+    assert_int_equal(net_stats(xsub).connections, 0);
+    d.shared.fail_at = d.shared.requests + 1;
+    d.shared.fail_count = UINT64_MAX;
+    for (int i = 0; i < 1000 && net_stats(xsub).dropped_memory_msgs == 0; i++)
+        assert_int_equal(sennit_sock_send_bytes(xsub, "half", 4, SENNIT_MORE), SENNIT_OK);
+    d.shared.fail_at = 0;
+    assert_int_equal(net_stats(xsub).dropped_memory_msgs, 1);
+    DUO_UNTIL(&d, net_stats(xpub).connections == 1);
+    assert_int_equal(sennit_sock_send_bytes(xsub, "end", 3, 0), SENNIT_OK);
+    net_check_law(xsub);
+    duo_close(&d);
+}
+
 int
 main(void)
 {
@@ -241,6 +305,8 @@ main(void)
         cmocka_unit_test(what_lingers_goes_to_another_that_has_bound_the_name_meanwhile),
         cmocka_unit_test(shutting_the_context_down_ends_lingering),
         cmocka_unit_test(what_waits_for_a_name_that_nobody_has_bound_is_dropped),
+        cmocka_unit_test(a_publisher_hears_all_that_was_said_before_the_end),
+        cmocka_unit_test(a_message_given_up_in_the_middle_holds_no_binder_up),
     };
 
     return cmocka_run_group_tests_name("inproc linger", tests, NULL, NULL) == 0 ? 0 : 1;

@@ -558,10 +558,74 @@ sockets_that_come_and_go_at_random_lose_and_invent_nothing(void **state)
     assert_true(atomic_load(&t.received) > 0);
 }
 
+/* ---- turns ------------------------------------------------------------- */
+
+typedef struct flood {
+    atomic_bool over;
+    atomic_bool begun;
+} flood;
+
+/* Subscribes and unsubscribes as fast as it can. */
+static void
+churn(hand *h)
+{
+    sennit_sock *xsub = crew_sock(h->loop, SENNIT_XSUB);
+    flood *f = h->arg;
+    char topic[200];
+    sennit_bytes prefix = { (const uint8_t *)topic, sizeof topic };
+
+    memset(topic, 't', sizeof topic);
+    CHECK_ERR(sennit_sock_connect(xsub, "inproc://flood"), SENNIT_OK);
+    CHECK_ERR(sennit_sock_wait_connections(xsub, 1, CREW_DEADLINE_MS), SENNIT_OK);
+    while (!atomic_load(&f->over)) {
+        CHECK_ERR(sennit_sock_subscribe(xsub, prefix), SENNIT_OK);
+        CHECK_ERR(sennit_sock_unsubscribe(xsub, prefix), SENNIT_OK);
+        atomic_store(&f->begun, true);
+    }
+    sennit_sock_close(xsub);
+}
+
+/* If a turn went on for as long as there is something to hear, the flood would never be
+ * told that it is over. */
+static void
+a_subscriber_that_never_stops_does_not_keep_a_publisher_from_its_turn(void **state)
+{
+    sennit_context *context = open_context();
+    sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
+    uint64_t until = crew_ms() + CREW_DEADLINE_MS;
+    flood f;
+    sennit_loop *loop;
+    sennit_sock *pub;
+    hand h;
+
+    (void)state;
+    atomic_init(&f.over, false);
+    atomic_init(&f.begun, false);
+    opts.context = context;
+    assert_int_equal(sennit_loop_open(&loop, &opts), SENNIT_OK);
+    pub = crew_sock(loop, SENNIT_PUB);
+    assert_int_equal(sennit_sock_bind(pub, "inproc://flood"), SENNIT_OK);
+    crew_start(&h, context, churn, &f);
+    while (!atomic_load(&f.begun)) {
+        CHECK(crew_ms() < until);
+        CHECK_ERR(sennit_loop_turn(loop, 10), SENNIT_OK);
+    }
+    for (int i = 0; i < 200; i++) {
+        CHECK(crew_ms() < until);
+        CHECK_ERR(sennit_loop_turn(loop, 10), SENNIT_OK);
+    }
+    atomic_store(&f.over, true);
+    crew_join(&h);
+    sennit_loop_close(loop);
+    assert_int_equal(sennit_context_close(context), SENNIT_OK);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(requests_and_replies_go_round_10000_times),
     cmocka_unit_test(a_million_messages_arrive_in_order),
     cmocka_unit_test(each_subscriber_gets_what_it_asked_for),
+    cmocka_unit_test(
+        a_subscriber_that_never_stops_does_not_keep_a_publisher_from_its_turn),
     cmocka_unit_test(d32a_shutdown_with_pending_connects_1000_times),
     cmocka_unit_test(d32b_50_binders_and_50_connecters_at_once),
     cmocka_unit_test(d32d_unbind_and_disconnect_in_parallel_find_it_or_not),

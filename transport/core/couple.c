@@ -15,6 +15,9 @@
 
 #define ENDED 8u /* beside the stage */
 
+/* Messages a publisher hears before others have their turn. */
+#define HEARD_IN_A_ROW 256u
+
 static sni_half *
 ours(const sni_pipe *pipe)
 {
@@ -260,17 +263,33 @@ settle(sni_pipe *pipe)
     return sni_channel_sleep(&ours(pipe)->in);
 }
 
+/* Whole messages only: they must not be mixed with another peer's. */
+static bool
+next_heard(sni_pipe *pipe, sni_msg *msg)
+{
+    sni_inproc *end = pipe->inproc;
+
+    if (end->heard == HEARD_IN_A_ROW || !next_frame(pipe, msg))
+        return false;
+    end->heard += !msg->more;
+    return true;
+}
+
+/* However fast the other thread is, others have their turn too. */
 static void
 hear(sni_pipe *pipe)
 {
+    sni_inproc *end = pipe->inproc;
     sennit_err err;
 
-    do {
-        (void)sni_channel_look(&ours(pipe)->in);
-        err = sni_inproc_hear(pipe, next_frame);
-    } while (err == SENNIT_OK && sni_inproc_hears(pipe) && !settle(pipe));
+    end->heard = 0;
+    (void)sni_channel_look(&ours(pipe)->in);
+    err = sni_inproc_hear(pipe, next_heard);
+    end->behind = err == SENNIT_OK && sni_inproc_hears(pipe) && !settle(pipe);
     if (err)
         sni_inproc_end(pipe, err, "no memory for a subscription");
+    else if (end->behind)
+        sni_couple_ring(end->couple, end->side);
 }
 
 void

@@ -562,7 +562,8 @@ look(sennit_loop *loop, sni_couple *couple, unsigned side)
         sni_couple_met(pipe);
     else if (pipe->inproc->met)
         sni_couple_look(pipe);
-    if (ended)
+    /* Not before it has heard what the other one said last. */
+    if (ended && !pipe->inproc->behind)
         over(pipe);
 }
 
