@@ -216,8 +216,10 @@ typedef struct sennit_ip {
 #define SENNIT_RESOLVED_MAX 16
 
 /* Looks up host names in place of getaddrinfo(3).
- * Thread: `resolve` runs on a thread of the library with all signals blocked, one
- *         look-up at a time per loop; it may block. `arg` must outlive the loop.
+ * Thread: `resolve` runs on threads of the library with all signals blocked, a few
+ *         look-ups at a time per loop, so it may be called from several at once; it may
+ *         block. sennit_loop_close() does not wait for a call that is still busy: that may
+ *         go on when the loop is gone, and `arg` must outlive every call of it.
  * Errors: any; the attempt counts as failed and is made again like any other. */
 typedef struct sennit_resolver {
     sennit_err (*resolve)(void *arg, const char *host, bool ipv6,
@@ -417,7 +419,8 @@ typedef struct sennit_sock_opts {
     int send_timeout_ms;       /* [now] -1: for ever, 0: as SENNIT_DONTWAIT (SNDTIMEO) */
     int recv_timeout_ms;       /* [now] -1: for ever, 0: as SENNIT_DONTWAIT (RCVTIMEO) */
     int linger_ms;             /* [now] how long close and disconnect let queued messages
-                                  leave; -1: for ever */
+                                  leave; -1: for ever. An inproc name that nobody has
+                                  bound is not waited for */
     uint32_t send_batch_bytes; /* [next] gathered before it is written, 1 KiB .. 1 MiB
                                   (OUT_BATCH_SIZE) */
     uint32_t recv_batch_bytes; /* [next] most bytes of one receive, 1 KiB .. 128 KiB
@@ -430,11 +433,14 @@ typedef struct sennit_sock_opts {
                                 again (RECONNECT_IVL) */
     int reconnect_max_ms;    /* [now] delays double up to this (>= min), with jitter */
     unsigned reconnect_stop; /* [now] SENNIT_STOP_ bits */
-    int connect_timeout_ms;  /* [next] 0: the operating system's own */
-    int handshake_timeout_ms;  /* [next] from connection to READY; 0: none (HANDSHAKE_IVL)
-                                */
-    uint32_t handshakes_max;   /* [now] per bind, unfinished at one time; accepting pauses
-                                  beyond; 0: no limit */
+    int connect_timeout_ms;  /* [next] for the look-up of the host, and then for each of
+                                its addresses, a SOCKS5 proxy included; 0: the operating
+                                system's own */
+    int handshake_timeout_ms;  /* [next] from connection to READY; without
+                                  connect_timeout_ms also what a SOCKS5 proxy has to
+                                  connect; 0: none (HANDSHAKE_IVL) */
+    uint32_t handshakes_max;   /* [now] per bind, unfinished at one time; beyond, the
+                                  oldest of them is ended for the newcomer; 0: no limit */
     int backlog;               /* [next] listen(2) */
     int heartbeat_interval_ms; /* [next] a PING this often; 0: none (HEARTBEAT_IVL) */
     int heartbeat_timeout_ms;  /* [next] no byte for so long after a PING ends the
