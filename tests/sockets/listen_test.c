@@ -523,6 +523,28 @@ a_supervisors_copy_of_an_adopted_descriptor_goes_on_listening(void **state)
     close(copy);
 }
 
+/* A port is called from itself when the system, or SOURCE, chooses it to come from, and
+ * two ends that call each other meet: that is no peer. */
+static void
+a_connect_that_meets_itself_is_refused(void **state)
+{
+    unsigned port = port_of(net_vacant(TCP));
+    sennit_sock *dealer;
+    sennit_event event;
+    char endpoint[64];
+
+    (void)state;
+    net_open(&n);
+    dealer = net_sock(&n, SENNIT_DEALER, NULL);
+    snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%u;127.0.0.1:%u", port, port);
+    net_connect(dealer, endpoint);
+    event = net_event(&n, dealer, SENNIT_EVENT_CONNECT_FAILED);
+    assert_int_equal(event.err, SENNIT_ECONNREFUSED);
+    assert_non_null(strstr(event.reason, "connected to itself"));
+    (void)net_event(&n, dealer, SENNIT_EVENT_RETRYING);
+    net_close(&n);
+}
+
 /* What was queued before counts as well: that is what socket activation is for. */
 static void
 who_knocked_before_is_served(void **state)
@@ -867,6 +889,7 @@ main(void)
               a_program_that_is_executed_finds_no_descriptor_of_ours),
         cmocka_unit_test(a_listening_descriptor_is_adopted),
         cmocka_unit_test(a_supervisors_copy_of_an_adopted_descriptor_goes_on_listening),
+        cmocka_unit_test(a_connect_that_meets_itself_is_refused),
         cmocka_unit_test(who_knocked_before_is_served),
         cmocka_unit_test(adopting_survives_every_failed_allocation),
         cmocka_unit_test(what_does_not_listen_is_refused_and_left_alone),

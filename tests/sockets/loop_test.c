@@ -4,7 +4,9 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -615,7 +617,7 @@ try_everything(void *arg)
     sennit_sock *sock = arg;
     sennit_sock *out;
     sennit_msg msg;
-    sennit_err *errs = calloc(8, sizeof *errs);
+    sennit_err *errs = calloc(10, sizeof *errs);
 
     sennit_msg_init(&msg);
     errs[0] = sennit_loop_turn(n.loop, 0);
@@ -626,6 +628,8 @@ try_everything(void *arg)
     errs[5] = sennit_sock_recv(sock, &msg, SENNIT_DONTWAIT);
     errs[6] = sennit_sock_subscribe(sock, (sennit_bytes){ NULL, 0 });
     errs[7] = sennit_loop_run(n.loop);
+    errs[8] = sennit_sock_unbind(sock, "inproc://x");
+    errs[9] = sennit_sock_disconnect(sock, "inproc://x");
     return errs;
 }
 
@@ -643,7 +647,7 @@ a_foreign_thread_is_refused(void **state)
     assert_int_equal(pthread_create(&thread, NULL, try_everything, sock), 0);
     pthread_join(thread, &result);
     errs = result;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 10; i++)
         assert_int_equal(errs[i], SENNIT_ETHREAD);
     free(errs);
     net_close(&n);
@@ -770,6 +774,159 @@ a_foreign_loop_is_woken_by_a_post(void **state)
         pthread_join(thread, NULL);
     }
     net_close(&n);
+}
+
+/* A look without waiting hears the wake, and runs no call: the turn behind it must. */
+static void
+a_post_is_not_forgotten_by_a_receive_that_heard_its_wake(void **state)
+{
+    sennit_sock *pull;
+    unsigned calls = 0;
+
+    (void)state;
+    net_open(&n);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    assert_int_equal(sennit_loop_post(n.loop, count_up, &calls), SENNIT_OK);
+    assert_string_equal(net_recv_flags(pull, SENNIT_DONTWAIT), "EAGAIN");
+    assert_int_equal(calls, 0);
+    poll_until(n.loop, &calls, 1);
+    assert_int_equal(sennit_loop_post(n.loop, count_up, &calls), SENNIT_OK);
+    assert_string_equal(net_recv_flags(pull, SENNIT_DONTWAIT), "EAGAIN");
+    assert_int_equal(sennit_loop_turn(n.loop, -1), SENNIT_OK);
+    assert_int_equal(calls, 2);
+    net_close(&n);
+}
+
+#define LOOK_UPS 600
+
+static atomic_uint looked_up;
+
+static sennit_err
+finds_nothing(void *arg, const char *host, bool ipv6, sennit_ip found[16], size_t *count)
+{
+    (void)arg;
+    (void)host;
+    (void)ipv6;
+    (void)found;
+    *count = 0;
+    atomic_fetch_add(&looked_up, 1);
+    return SENNIT_ENODEV;
+}
+
+/* More than one turn takes, and the kernel has told of them once. No callback is set, for
+ * whose sake there would be turns in any case. */
+static void
+a_foreign_loop_is_told_of_more_than_fits_into_a_turn(void **state)
+{
+    static sennit_sock *dealers[LOOK_UPS];
+    sennit_loop_opts loop_opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_sock_opts opts = net_opts();
+    struct pollfd fds = { .events = POLLIN };
+    sennit_event event;
+    sennit_loop *loop;
+    unsigned given_up = 0;
+
+    (void)state;
+    loop_opts.resolver.resolve = finds_nothing;
+    opts.reconnect_min_ms = -1;
+    opts.connect_timeout_ms = 0;
+    atomic_store(&looked_up, 0);
+    assert_int_equal(sennit_loop_open(&loop, &loop_opts), SENNIT_OK);
+    for (int i = 0; i < LOOK_UPS; i++) {
+        char endpoint[32];
+
+        assert_int_equal(sennit_sock_open(&dealers[i], loop, SENNIT_DEALER, &opts),
+                         SENNIT_OK);
+        snprintf(endpoint, sizeof endpoint, "tcp://h%d:9", i);
+        assert_int_equal(sennit_sock_connect(dealers[i], endpoint), SENNIT_OK);
+    }
+    while (atomic_load(&looked_up) < LOOK_UPS)
+        sched_yield();
+    fds.fd = sennit_loop_fd(loop);
+    while (given_up < LOOK_UPS) {
+        int timeout = sennit_loop_timeout_ms(loop);
+
+        if (poll(&fds, 1, timeout < 0 ? DEADLINE_MS : timeout) == 0 && timeout < 0)
+            fail_msg("a wake-up was lost: %u of %d", given_up, LOOK_UPS);
+        assert_int_equal(sennit_loop_turn(loop, 0), SENNIT_OK);
+        for (int i = 0; i < LOOK_UPS; i++)
+            given_up += net_has_event(dealers[i], SENNIT_EVENT_GAVE_UP, &event);
+    }
+    sennit_loop_close(loop);
+}
+
+static bool nothing_grows;
+
+static void *
+acquire_any(void *arg, size_t size)
+{
+    (void)arg;
+    return malloc(size);
+}
+
+static void *
+resize_if_allowed(void *arg, void *memory, size_t size)
+{
+    (void)arg;
+    return nothing_grows ? NULL : realloc(memory, size);
+}
+
+static void
+release_any(void *arg, void *memory)
+{
+    (void)arg;
+    free(memory);
+}
+
+static void
+count_ready(sennit_sock *sock, unsigned ready, void *arg)
+{
+    sennit_event event;
+
+    (void)ready;
+    if (net_has_event(sock, SENNIT_EVENT_READY, &event))
+        (*(unsigned *)arg)++;
+}
+
+/* There is none for the timer of its retry. It is told when to turn, and a turn before
+ * that is not one more attempt. */
+static void
+a_foreign_loop_is_told_when_memory_is_looked_for_again(void **state)
+{
+    const sennit_allocator alloc = { acquire_any, resize_if_allowed, release_any, NULL };
+    sennit_loop_opts loop_opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_sock_opts opts = net_opts();
+    sennit_time began;
+    sennit_loop *loop;
+    sennit_sock *push;
+    sennit_sock *pull;
+    char endpoint[64];
+    unsigned ready = 0;
+
+    (void)state;
+    snprintf(endpoint, sizeof endpoint, "%s", net_vacant(TCP));
+    loop_opts.allocator = &alloc;
+    assert_int_equal(sennit_loop_open(&loop, &loop_opts), SENNIT_OK);
+    assert_int_equal(sennit_sock_open(&pull, loop, SENNIT_PULL, &opts), SENNIT_OK);
+    assert_int_equal(sennit_sock_open(&push, loop, SENNIT_PUSH, &opts), SENNIT_OK);
+    nothing_grows = true;
+    began = sennit_loop_now(loop);
+    assert_int_equal(sennit_sock_connect(push, endpoint), SENNIT_OK);
+    while (net_stats(push).reconnects == 0)
+        assert_int_equal(sennit_loop_turn(loop, 0), SENNIT_OK);
+    for (int i = 0; i < 1000; i++) {
+        int timeout = sennit_loop_timeout_ms(loop);
+
+        assert_true(timeout >= 0 && timeout <= 10);
+        assert_int_equal(sennit_loop_turn(loop, 0), SENNIT_OK);
+    }
+    assert_in_range(net_stats(push).reconnects, 1,
+                    2 + (sennit_loop_now(loop) - began) / 10000000u);
+    nothing_grows = false;
+    assert_int_equal(sennit_sock_bind(pull, endpoint), SENNIT_OK);
+    sennit_sock_on_ready(push, SENNIT_EVENTS, count_ready, &ready);
+    poll_until(loop, &ready, 1);
+    sennit_loop_close(loop);
 }
 
 /* ---- signals ----------------------------------------------------------- */
@@ -1049,6 +1206,9 @@ main(void)
         cmocka_unit_test(a_foreign_loop_drives_ours_by_descriptor_and_timeout),
         cmocka_unit_test(a_foreign_loop_is_told_to_turn_after_a_close),
         cmocka_unit_test(a_foreign_loop_is_woken_by_a_post),
+        cmocka_unit_test(a_post_is_not_forgotten_by_a_receive_that_heard_its_wake),
+        cmocka_unit_test(a_foreign_loop_is_told_of_more_than_fits_into_a_turn),
+        cmocka_unit_test(a_foreign_loop_is_told_when_memory_is_looked_for_again),
         cmocka_unit_test(a_signal_ends_a_receive_that_waits),
         cmocka_unit_test(writing_to_a_peer_that_has_gone_never_raises_sigpipe),
         cmocka_unit_test(every_call_that_waits_ends_with_its_context),

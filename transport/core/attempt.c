@@ -248,9 +248,12 @@ connected(sni_attempt *attempt)
     sennit_err err = attempt->op.err;
 
     if (err) {
-        address_failed(attempt, err,
-                       err == SENNIT_EAGAIN ? "the listener's backlog is full"
-                                            : sennit_err_text(err));
+        const char *why = attempt->op.why;
+
+        if (why == NULL)
+            why = err == SENNIT_EAGAIN ? "the listener's backlog is full"
+                                       : sennit_err_text(err);
+        address_failed(attempt, err, why);
         try_next(attempt);
     } else if (!attempt->proxied) {
         finish(attempt, attempt->file);

@@ -66,6 +66,7 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     loop->forks = sni_forks;
     atomic_init(&loop->posted, false);
     loop->why = "";
+    loop->memory_at = SENNIT_NEVER;
     init_lists(loop);
     loop->posted_last = &loop->posted_first;
     loop->due_last = &loop->due_first;
@@ -369,6 +370,10 @@ go_on(sennit_loop *loop)
         sni_link_remove(link);
         sni_listener_again(SNI_OWNER_OF(link, sni_listener, again));
     }
+    /* Each in its time: a connect that is refused at once would be made again at once. */
+    if (loop->memory_at == SENNIT_NEVER || sni_loop_now(loop) < loop->memory_at)
+        return;
+    loop->memory_at = SENNIT_NEVER;
     take_list(&taken, &loop->again_dialers);
     while ((link = sni_list_first(&taken)) != NULL) {
         sni_link_remove(link);
@@ -443,6 +448,16 @@ call_ready(sennit_loop *loop)
     }
 }
 
+/* When to look again for memory that was missing. */
+static void
+plan_memory(sennit_loop *loop)
+{
+    if (!loop->short_of_memory && sni_list_empty(&loop->again_dialers))
+        loop->memory_at = SENNIT_NEVER;
+    else if (loop->memory_at == SENNIT_NEVER)
+        loop->memory_at = sni_loop_now(loop) + SNI_MEMORY_RETRY_NS;
+}
+
 /* True when something ended for good, which a waiting caller may want to know. */
 static bool
 bury(sennit_loop *loop)
@@ -452,11 +467,12 @@ bury(sennit_loop *loop)
     sni_link *next;
 
     any = sni_inproc_bury(loop) || any;
-    loop->short_of_memory = !sni_list_empty(&loop->again_dialers);
+    loop->short_of_memory = false;
     for (link = loop->ending.next; link != &loop->ending; link = next) {
         next = link->next;
         any = sni_session_bury(SNI_OWNER_OF(link, sni_session, ending)) || any;
     }
+    plan_memory(loop);
     while ((link = sni_list_first(&loop->dead_pipes)) != NULL) {
         sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, dead);
 
@@ -476,12 +492,13 @@ bury(sennit_loop *loop)
 }
 
 static sennit_time
-next_timer(const sennit_loop *loop)
+next_time(const sennit_loop *loop)
 {
     sennit_time own = sni_timers_next(&loop->timers);
     sennit_time users = sni_timers_next(&loop->user_timers);
+    sennit_time next = own < users ? own : users;
 
-    return own < users ? own : users;
+    return next < loop->memory_at ? next : loop->memory_at;
 }
 
 void
@@ -530,9 +547,7 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     if (has_work(loop))
         until = 0;
     /* Only now: what was buried may have left a timer to connect again. */
-    next = next_timer(loop);
-    if (loop->short_of_memory && next > sni_loop_now(loop) + SNI_MEMORY_RETRY_NS)
-        next = sni_loop_now(loop) + SNI_MEMORY_RETRY_NS;
+    next = next_time(loop);
     count = reap(loop, next < until ? next : until);
     sni_inproc_answer(loop);
     go_on(loop);
@@ -620,12 +635,15 @@ sennit_loop_fd(const sennit_loop *loop)
 int
 sennit_loop_timeout_ms(sennit_loop *loop)
 {
-    sennit_time next = next_timer(loop);
+    sennit_time next;
     sennit_time now;
 
     /* What ended is taken apart by a turn. */
-    if (has_work(loop) || loop->socks_changed || !sni_list_empty(&loop->ending))
+    if (has_work(loop) || loop->socks_changed ||
+        (!sni_list_empty(&loop->ending) && !loop->short_of_memory))
         return 0;
+    plan_memory(loop);
+    next = next_time(loop);
     if (next == SENNIT_NEVER)
         return -1;
     now = sni_loop_now(loop);

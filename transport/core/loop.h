@@ -66,8 +66,9 @@ struct sennit_loop {
 
     unsigned depth; /* turns inside each other */
     bool stopped;
-    bool short_of_memory; /* something waits for memory: look again soon */
-    bool socks_changed;   /* a closed socket may have become free */
+    bool short_of_memory;  /* something waits for memory: look again ... */
+    sennit_time memory_at; /* ... then; SENNIT_NEVER: not chosen yet */
+    bool socks_changed;    /* a closed socket may have become free */
 
     sni_posted *due_first; /* calls being run */
     sni_posted **due_last;

@@ -65,6 +65,15 @@ epoll_inherited(sni_io *io)
     return sni_forked_since(epoll_of(io)->forks);
 }
 
+static void
+epoll_wake(sni_io *io)
+{
+    uint64_t one = 1;
+
+    if (!epoll_inherited(io))
+        (void)!write(epoll_of(io)->wake_fd, &one, sizeof one);
+}
+
 /* ---- files ------------------------------------------------------------- */
 
 static sennit_err
@@ -257,6 +266,16 @@ try_accept(epoll_io *epoll, sni_op *op)
     return done(op, SENNIT_OK);
 }
 
+/* True: done. */
+static bool
+connected(sni_op *op)
+{
+    if (!sni_stream_is_own(op->file->fd))
+        return done(op, SENNIT_OK);
+    op->why = "connected to itself: nobody listens there, and the port was its own";
+    return done(op, SENNIT_ECONNREFUSED);
+}
+
 static bool
 try_connect(epoll_io *epoll, sni_op *op)
 {
@@ -272,13 +291,15 @@ try_connect(epoll_io *epoll, sni_op *op)
             return done(op, err);
         err = file_register(epoll, file);
         file->writable = !under_way;
-        return err == SENNIT_OK && under_way ? false : done(op, err);
+        if (err)
+            return done(op, err);
+        return !under_way && connected(op);
     }
     if (!file->writable)
         return false;
     if (getsockopt(file->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
         error = errno;
-    return done(op, sni_err_of_errno(error));
+    return error != 0 ? done(op, sni_err_of_errno(error)) : connected(op);
 }
 
 /* The receive block: reused as long as nobody kept what is in it. */
@@ -466,6 +487,7 @@ epoll_cancel(sni_io *io, sni_op *op)
         return;
     op->err = SENNIT_ECLOSED;
     give_back(epoll_of(io), op);
+    epoll_wake(io);
 }
 
 static bool
@@ -563,7 +585,10 @@ collect(epoll_io *epoll, sni_op **out, int max)
         epoll->done_first = op->next_;
         out[n++] = op;
     }
-    if (epoll->done_first == NULL)
+    /* Nothing of the kernel's tells of what is left. */
+    if (epoll->done_first != NULL)
+        epoll_wake(&epoll->io);
+    else
         epoll->done_last = &epoll->done_first;
     return n;
 }
@@ -603,15 +628,6 @@ epoll_reap(sni_io *io, sni_op **out, int max, sennit_time until)
     if (wait_edges(epoll, until) < 0 && epoll->done_first == NULL)
         return -1;
     return collect(epoll, out, max);
-}
-
-static void
-epoll_wake(sni_io *io)
-{
-    uint64_t one = 1;
-
-    if (!epoll_inherited(io))
-        (void)!write(epoll_of(io)->wake_fd, &one, sizeof one);
 }
 
 /* SplitMix64, seeded by the kernel: jitter needs spread, not secrecy. */

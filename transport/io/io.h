@@ -69,8 +69,8 @@ struct sni_op {
 
     /* Results. RECV: `size` bytes at `into` in `home` (0: end of stream), valid
      * until the next reap() unless the block is referenced. SEND: bytes written,
-     * at least 1. ACCEPT: a new file. RESOLVE: in `lookup`. ACCEPT, RESOLVE: `why` is
-     * what failed, or NULL. */
+     * at least 1. ACCEPT: a new file. RESOLVE: in `lookup`. ACCEPT, CONNECT, RESOLVE:
+     * `why` is what failed, or NULL. */
     sennit_err err;
     const char *why;
     size_t size;

@@ -515,6 +515,24 @@ sni_stream_connect(int fd, const sni_address *address, bool *under_way)
     return errno == EAGAIN ? SENNIT_EAGAIN : sni_err_of_errno(errno);
 }
 
+bool
+sni_stream_is_own(int fd)
+{
+    os_address here = { .size = sizeof here.u };
+    os_address there = { .size = sizeof there.u };
+
+    if (getsockname(fd, &here.u.any, &here.size) != 0 ||
+        getpeername(fd, &there.u.any, &there.size) != 0 || here.size != there.size)
+        return false;
+    if (here.u.any.sa_family == AF_INET)
+        return here.u.in4.sin_port == there.u.in4.sin_port &&
+               here.u.in4.sin_addr.s_addr == there.u.in4.sin_addr.s_addr;
+    return here.u.any.sa_family == AF_INET6 &&
+           here.u.in6.sin6_port == there.u.in6.sin6_port &&
+           memcmp(&here.u.in6.sin6_addr, &there.u.in6.sin6_addr,
+                  sizeof here.u.in6.sin6_addr) == 0;
+}
+
 void
 sni_stream_peer_name(int fd, const sni_address *address, sni_peer_name *out)
 {

@@ -48,6 +48,10 @@ sennit_err sni_stream_dial(int *out, const sni_address *address,
  * ipc listener whose backlog is full: nothing would tell when it is not). */
 sennit_err sni_stream_connect(int fd, const sni_address *address, bool *under_way);
 
+/* Whether a connected TCP socket is its own peer: a port that the system chooses may be
+ * the very one that is called, and two ends that call each other meet. */
+bool sni_stream_is_own(int fd);
+
 /* The next connection, with what was asked for set; `*peer` is who it is. Connections
  * that are gone already are passed over.
  * Errors: EAGAIN (none), EMFILE, ENOMEM, EIO, those of an option. */
