@@ -218,8 +218,8 @@ typedef struct sennit_ip {
 /* Looks up host names in place of getaddrinfo(3).
  * Thread: `resolve` runs on threads of the library with all signals blocked, a few
  *         look-ups at a time per loop, so it may be called from several at once; it may
- *         block. sennit_loop_close() does not wait for a call that is still busy: that may
- *         go on when the loop is gone, and `arg` must outlive every call of it.
+ *         block. sennit_loop_close() does not wait for a call that is still busy: it may
+ *         go on when the loop is gone, so `arg` must outlive every call.
  * Errors: any; the attempt counts as failed and is made again like any other. */
 typedef struct sennit_resolver {
     sennit_err (*resolve)(void *arg, const char *host, bool ipv6,
