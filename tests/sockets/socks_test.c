@@ -449,6 +449,55 @@ what_a_proxy_says_wrongly_only_fails_the_attempt(void **state)
     }
 }
 
+static sennit_err
+twice_here(void *arg, const char *host, bool ipv6, sennit_ip found[SENNIT_RESOLVED_MAX],
+           size_t *found_count)
+{
+    (void)arg;
+    (void)host;
+    (void)ipv6;
+    for (size_t i = 0; i < 2; i++)
+        found[i] = (sennit_ip){ .octets = { 127, 0, 0, 1 } };
+    *found_count = 2;
+    return SENNIT_OK;
+}
+
+static void
+a_proxy_that_fails_at_one_address_is_tried_at_the_next(void **state)
+{
+    sennit_loop_opts loop_opts = SENNIT_LOOP_OPTS_DEFAULT;
+    net n;
+    proxy p;
+    sennit_sock_opts opts;
+    sennit_sock *push;
+    sennit_event event;
+    char named[64];
+
+    (void)state;
+    proxy_open(&p);
+    test_alloc_init(&n.alloc);
+    loop_opts.allocator = &n.alloc.allocator;
+    loop_opts.resolver.resolve = twice_here;
+    assert_int_equal(sennit_loop_open(&n.loop, &loop_opts), SENNIT_OK);
+    opts = proxied(&p);
+    snprintf(named, sizeof named, "proxy.test%s", strrchr(p.endpoint, ':'));
+    opts.socks_proxy = named;
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    net_connect(push, "tcp://127.0.0.1:5555");
+    for (int i = 0; i < 2; i++) {
+        p.client = raw_accept(&n, p.listener);
+        raw_write(&n, p.client, "HT", 2);
+        event = net_event(&n, push, SENNIT_EVENT_CONNECT_FAILED);
+        assert_string_equal(event.reason, "the proxy does not speak SOCKS5");
+        raw_until_closed(&n, p.client);
+        close(p.client);
+    }
+    net_event(&n, push, SENNIT_EVENT_RETRYING);
+    p.client = raw_accept(&n, p.listener);
+    proxy_close(&p);
+    net_close(&n);
+}
+
 static void
 a_proxy_that_is_silent_is_left_after_the_connect_timeout(void **state)
 {
@@ -666,6 +715,7 @@ main(void)
         cmocka_unit_test(an_ipv6_address_is_sent_as_one),
         cmocka_unit_test(a_source_address_is_the_connection_s_to_the_proxy),
         cmocka_unit_test(what_a_proxy_says_wrongly_only_fails_the_attempt),
+        cmocka_unit_test(a_proxy_that_fails_at_one_address_is_tried_at_the_next),
         cmocka_unit_test(a_proxy_that_is_silent_is_left_after_the_connect_timeout),
         cmocka_unit_test(a_proxy_that_is_silent_is_left_after_the_handshake_timeout),
         cmocka_unit_test(a_socket_closes_in_the_middle_of_speaking_to_a_proxy),

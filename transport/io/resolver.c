@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/list.h"
+#include "io/fork.h"
 #include "io/stream.h"
 
 /* So many names that nobody answers for hold up the others of a loop. */
@@ -50,7 +51,7 @@ typedef struct worker {
 struct sni_resolver {
     sennit_resolver hook;
     int wake_fd;
-    pid_t pid;      /* who has the threads */
+    unsigned forks; /* before there were threads; see io/fork.h */
     sni_link asked; /* the loop's thread alone: jobs that it has not got back */
 
     pthread_mutex_t lock; /* of what follows */
@@ -324,7 +325,7 @@ sni_resolver_new(sni_resolver **out, const sennit_resolver *hook, int wake_fd)
         return SENNIT_ENOMEM;
     resolver->hook = *hook;
     resolver->wake_fd = wake_fd;
-    resolver->pid = getpid();
+    resolver->forks = sni_forks;
     resolver->users = 1;
     sni_link_init(&resolver->asked);
     list_init(&resolver->waiting);
@@ -341,7 +342,7 @@ sni_resolver_new(sni_resolver **out, const sennit_resolver *hook, int wake_fd)
 static bool
 is_forked(const sni_resolver *resolver)
 {
-    return resolver->pid != getpid();
+    return sni_forked_since(resolver->forks);
 }
 
 /* Gives back what no thread may have been in the middle of. */
