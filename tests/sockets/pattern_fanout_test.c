@@ -197,6 +197,30 @@ more_topics_than_a_peer_may_hold_are_refused(void **state)
     fake_close(&f);
 }
 
+/* However few they are. */
+static void
+topics_that_are_longer_together_than_a_peer_may_hold_are_refused(void **state)
+{
+    (void)state;
+    fake_open(&f, SENNIT_PUB, false);
+    fake_join(&f, 0, "");
+    hear(0, true, "a");
+    assert_int_equal(f.peers[0].peer.subscriber->topic_bytes, 1);
+    /* Instead of hearing 64 MiB first. */
+    f.peers[0].peer.subscriber->topic_bytes = SNI_TOPIC_BYTES_PER_PEER_MAX - 3;
+    for (int i = 0; i < 10; i++) {
+        hear(0, true, "bc");
+        hear(0, true, "bc");
+        hear(0, false, "bc");
+    }
+    hear(0, true, "def");
+    assert_null(f.peers[0].ended);
+    hear(0, true, "g");
+    assert_string_equal(f.peers[0].ended, "more subscriptions than a peer may hold");
+    assert_int_equal(f.peers[0].ended_err, SENNIT_EMSGSIZE);
+    fake_close(&f);
+}
+
 static void
 no_memory_to_match_drops_that_copy_and_counts_it(void **state)
 {
@@ -343,6 +367,8 @@ main(void)
         cmocka_unit_test(a_peer_that_comes_back_has_to_subscribe_again),
         cmocka_unit_test(more_topics_than_a_peer_may_hold_are_refused),
         cmocka_unit_test(a_topic_beyond_the_bound_is_refused),
+        cmocka_unit_test(
+            topics_that_are_longer_together_than_a_peer_may_hold_are_refused),
         cmocka_unit_test(no_memory_to_match_drops_that_copy_and_counts_it),
         cmocka_unit_test(pub_does_not_receive_and_sub_does_not_send),
         cmocka_unit_test(sub_tells_publishers_of_the_first_and_the_last_of_each_prefix),

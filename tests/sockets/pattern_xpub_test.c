@@ -23,10 +23,11 @@ give(bool on, const char *topic)
 
 /* As the policy does when it makes room. */
 static void
-forget_notice(sni_subscriber *from, void *arg)
+forget_notice(const sni_notice *notice, void *arg)
 {
     (void)arg;
-    from->notices--;
+    notice->from->notices--;
+    notice->from->notice_bytes -= sni_msg_size_of(&notice->msg);
 }
 
 /* ---- what is told ------------------------------------------------------ */
@@ -531,6 +532,50 @@ more_subscriptions_than_are_read_end_the_connection(void **state)
     fake_close(&f);
 }
 
+/* The same by their octets; what is read does not count any more. */
+static void
+longer_subscriptions_than_are_read_end_the_connection(void **state)
+{
+    sni_subscriber *subscriber;
+
+    (void)state;
+    open_with(1);
+    f.opts.xpub_verbose = SENNIT_XPUB_VERBOSE;
+    fake_hear(&f, 0, true, "abc");
+    subscriber = f.peers[0].peer.subscriber;
+    assert_int_equal(subscriber->notice_bytes, 4);
+    assert_string_equal(fake_recv(&f), "+abc");
+    assert_int_equal(subscriber->notice_bytes, 0);
+    subscriber->notice_bytes = SNI_TOPIC_BYTES_PER_PEER_MAX - 1;
+    fake_hear(&f, 0, true, "d");
+    assert_null(f.peers[0].ended);
+    fake_hear(&f, 0, true, "e");
+    assert_string_equal(f.peers[0].ended,
+                        "more subscriptions than the application reads");
+    assert_int_equal(f.peers[0].ended_err, SENNIT_EMSGSIZE);
+    assert_string_equal(fake_recv_all(&f), "+d;");
+    fake_close(&f);
+}
+
+/* In manual mode what counts is what it asked for. */
+static void
+manual_bounds_what_a_peer_asks_for(void **state)
+{
+    (void)state;
+    open_with(1);
+    f.opts.xpub_manual = SENNIT_XPUB_MANUAL;
+    fake_hear(&f, 0, true, "a");
+    f.peers[0].peer.subscriber->asked_bytes = SNI_TOPIC_BYTES_PER_PEER_MAX - 1;
+    for (int i = 0; i < 10; i++) {
+        fake_hear(&f, 0, true, "bc");
+        fake_hear(&f, 0, false, "bc");
+    }
+    assert_string_equal(f.peers[0].ended, "more subscriptions than a peer may hold");
+    assert_int_equal(f.peers[0].peer.subscriber->asked_bytes,
+                     SNI_TOPIC_BYTES_PER_PEER_MAX - 1);
+    fake_close(&f);
+}
+
 /* ---- manual ------------------------------------------------------------ */
 
 static void
@@ -721,6 +766,8 @@ main(void)
         cmocka_unit_test(no_mark_means_no_pause),
         cmocka_unit_test(a_peer_that_comes_back_begins_without_a_pause),
         cmocka_unit_test(more_subscriptions_than_are_read_end_the_connection),
+        cmocka_unit_test(longer_subscriptions_than_are_read_end_the_connection),
+        cmocka_unit_test(manual_bounds_what_a_peer_asks_for),
         cmocka_unit_test(manual_gives_a_peer_what_the_application_decides),
         cmocka_unit_test(manual_receives_every_subscribe_and_every_cancel),
         cmocka_unit_test(manual_means_the_peer_whose_notice_was_received_last),

@@ -56,6 +56,11 @@
 /* Subscriptions one peer may hold. More close its connection. */
 #define SNI_TOPICS_PER_PEER_MAX (1024u * 1024u)
 
+/* Octets of the topics one peer may hold, and as many of its subscriptions that the
+ * application has not read. More close its connection: with SNI_TOPICS_PER_PEER_MAX of
+ * the longest, one peer could have us keep a TiB. */
+#define SNI_TOPIC_BYTES_PER_PEER_MAX (64u * 1024u * 1024u)
+
 /* Completions handled before timers and callbacks get their turn. */
 #define SNI_TURN_COMPLETIONS 256
 

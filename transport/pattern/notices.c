@@ -101,8 +101,8 @@ mark_cancelled(sni_notices *notices)
 }
 
 void
-sni_notices_cancel(sni_notices *notices, void (*dropped)(sni_subscriber *, void *arg),
-                   void *arg)
+sni_notices_cancel(sni_notices *notices,
+                   void (*dropped)(const sni_notice *notice, void *arg), void *arg)
 {
     size_t kept = 0;
 
@@ -114,8 +114,8 @@ sni_notices_cancel(sni_notices *notices, void (*dropped)(sni_subscriber *, void 
             *slot(notices, kept++) = *notice;
             continue;
         }
+        dropped(notice, arg);
         sennit_msg_fini(sni_msg_public(&notice->msg));
-        dropped(notice->from, arg);
     }
     notices->count = kept;
 }

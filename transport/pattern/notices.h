@@ -16,7 +16,10 @@ typedef struct sni_subscriber {
     sni_trie_keys asked;  /* XPUB, manual: what it asked for */
     sni_msgq open;        /* frames of a message that is not whole yet */
     bool in_message;      /* more frames of it follow */
+    size_t topic_bytes;   /* of `topics` */
+    size_t asked_bytes;   /* of `asked` */
     size_t notices;       /* unread subscriptions */
+    size_t notice_bytes;  /* ... and theirs */
     size_t messages;      /* unread messages */
     size_t bytes;         /* ... and theirs */
     bool owes;            /* gone, and not all of its topics could be told */
@@ -57,10 +60,10 @@ sennit_err sni_notices_reserve(sni_notices *notices, size_t count);
 void sni_notices_push(sni_notices *notices, sni_notice *notice);
 
 /* Takes out what comes to nothing: of each topic a subscription that began and then
- * ended, both unread and `paired`. Tells `dropped` of each. Without memory it takes out
- * less. */
+ * ended, both unread and `paired`. Tells `dropped` of each before it is gone. Without
+ * memory it takes out less. */
 void sni_notices_cancel(sni_notices *notices,
-                        void (*dropped)(sni_subscriber *, void *arg), void *arg);
+                        void (*dropped)(const sni_notice *notice, void *arg), void *arg);
 
 /* Takes the oldest, or one of the times it is to be received: `out->times` is what was
  * left with this one. False: there is none. */

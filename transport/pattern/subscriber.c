@@ -101,9 +101,12 @@ count_notices(sni_subscriber *subscriber)
 /* ---- subscriptions ------------------------------------------------------- */
 
 static void
-one_less(sni_subscriber *from, void *arg)
+one_less(const sni_notice *notice, void *arg)
 {
+    sni_subscriber *from = notice->from;
+
     from->notices--;
+    from->notice_bytes -= sni_msg_size_of(&notice->msg);
     count_notices(from);
     drop_if_done(arg, from);
 }
@@ -165,8 +168,9 @@ notify(sni_pattern *pattern, sni_subscriber *from, bool on, uint32_t times, sni_
         return;
     }
     notice.msg.peer = from->number;
-    sni_notices_push(&pattern->notices, &notice);
     from->notices++;
+    from->notice_bytes += sni_msg_size_of(&notice.msg);
+    sni_notices_push(&pattern->notices, &notice);
     count_notices(from);
     pattern->port->noticed(pattern);
 }
@@ -194,6 +198,7 @@ add_topic(sni_pattern *pattern, sni_subscriber *to, sennit_bytes topic, uint32_t
     if (count > 1)
         return SENNIT_OK;
     to->peer->topics++;
+    to->topic_bytes += topic.size;
     tell_monitor(to, SENNIT_EVENT_SUBSCRIBED, topic);
     return SENNIT_OK;
 }
@@ -215,6 +220,7 @@ remove_topic(sni_pattern *pattern, sni_subscriber *from, sennit_bytes topic,
     *times = each || pattern->topics.keys < topics ? told : 0;
     count_topics(pattern);
     from->peer->topics--;
+    from->topic_bytes -= topic.size;
     tell_monitor(from, SENNIT_EVENT_UNSUBSCRIBED, topic);
     return SENNIT_OK;
 }
@@ -229,9 +235,13 @@ ask(sni_pattern *pattern, sni_subscriber *from, bool on, sennit_bytes topic,
     sennit_err err;
 
     *times = on || !each ? 1 : sni_trie_count(&pattern->asked, topic, from);
-    if (on)
-        return sni_trie_add(&pattern->asked, topic, from, &from->asked, &count);
+    if (on) {
+        err = sni_trie_add(&pattern->asked, topic, from, &from->asked, &count);
+        from->asked_bytes += err == SENNIT_OK && count == 1 ? topic.size : 0;
+        return err;
+    }
     err = sni_trie_remove(&pattern->asked, topic, from, &from->asked, true, &count);
+    from->asked_bytes -= err == SENNIT_OK ? topic.size : 0;
     /* It may have got this before manual mode was set: it must be able to give it back.
      */
     return err == SENNIT_ENOENT ? remove_topic(pattern, from, topic, times) : err;
@@ -247,6 +257,15 @@ change(sni_pattern *pattern, sni_subscriber *from, bool on, sennit_bytes topic,
     if (on)
         return add_topic(pattern, from, topic, times);
     return remove_topic(pattern, from, topic, times);
+}
+
+static bool
+holds_too_much(const sni_pattern *pattern, const sni_subscriber *from)
+{
+    size_t topics = manual(pattern) ? from->asked.count : from->peer->topics;
+    size_t bytes = manual(pattern) ? from->asked_bytes : from->topic_bytes;
+
+    return topics > SNI_TOPICS_PER_PEER_MAX || bytes > SNI_TOPIC_BYTES_PER_PEER_MAX;
 }
 
 /* It asks for more than it may: it goes, and its reason is told. */
@@ -270,7 +289,8 @@ sni_subscriber_hear(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes 
     from = subscriber_of(pattern, peer);
     if (from == NULL)
         return SENNIT_ENOMEM;
-    if (from->notices >= SNI_TOPICS_PER_PEER_MAX)
+    if (from->notices >= SNI_TOPICS_PER_PEER_MAX ||
+        from->notice_bytes > SNI_TOPIC_BYTES_PER_PEER_MAX)
         return refuse(peer, "more subscriptions than the application reads");
     err = prepare(pattern, on, topic, &msg);
     if (err == SENNIT_OK)
@@ -280,7 +300,7 @@ sni_subscriber_hear(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes 
         return SENNIT_OK;
     if (err || !on)
         return err;
-    return (manual(pattern) ? from->asked.count : peer->topics) > SNI_TOPICS_PER_PEER_MAX
+    return holds_too_much(pattern, from)
                ? refuse(peer, "more subscriptions than a peer may hold")
                : SENNIT_OK;
 }
@@ -469,6 +489,8 @@ sni_subscriber_fetch(sni_pattern *pattern, sni_msg *msg)
     *msg = notice->msg;
     if (notice->kind == SNI_NOTICE_MESSAGE)
         notice->from->bytes -= sni_msg_size_of(msg);
+    else if (notice->times == 1)
+        notice->from->notice_bytes -= sni_msg_size_of(msg);
     return SENNIT_OK;
 }
 
