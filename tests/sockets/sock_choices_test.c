@@ -584,6 +584,89 @@ dropping_old_lets_the_newest_through(void **state)
     }
 }
 
+/* Subscribed to everything; reads when the test does. */
+static int
+raw_subscriber(sennit_sock *pub)
+{
+    int fd;
+
+    net_bind(pub, TCP);
+    fd = raw_connect(sennit_sock_last_endpoint(pub));
+    raw_handshake(&n, fd, "SUB", "");
+    raw_write(&n, fd, "\4\12\11SUBSCRIBE", 12);
+    assert_int_equal(sennit_sock_wait_subscriptions(pub, 1, DEADLINE_MS), SENNIT_OK);
+    return fd;
+}
+
+/* All that waits is with a kernel that takes nothing: it is taken back from there. */
+static void
+dropping_old_takes_back_what_the_kernel_does_not_take(void **state)
+{
+    static uint8_t body[1000];
+    uint8_t frame[9 + sizeof body];
+    uint32_t number = 0;
+
+    (void)state;
+    for (int policy = SENNIT_SLOW_DROP_OLD; policy <= SENNIT_SLOW_CONFLATE; policy++) {
+        const uint32_t last = 20000;
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *pub;
+        int fd;
+
+        net_open(&n);
+        opts.slow_subscriber = (sennit_slow_policy)policy;
+        opts.send_hwm_msgs = 5;
+        opts.kernel_send_bytes = 4096;
+        pub = net_sock(&n, SENNIT_PUB, &opts);
+        fd = raw_subscriber(pub);
+        for (uint32_t i = 0; i <= last; i++) {
+            memcpy(body, &i, sizeof i);
+            assert_int_equal(sennit_sock_send_bytes(pub, body, sizeof body, 0),
+                             SENNIT_OK);
+            if (i % 50 == 0)
+                sennit_sock_flush(pub);
+        }
+        assert_true(net_stats(pub).dropped_slow_msgs > 0);
+        assert_int_equal(net_stats(pub).dropped_hwm_msgs, 0);
+        do {
+            raw_read(&n, fd, frame, sizeof frame);
+            memcpy(&number, frame + 9, sizeof number);
+        } while (number != last);
+        close(fd);
+        net_close(&n);
+    }
+}
+
+/* The message that is half sent is larger than the mark. */
+static void
+nothing_is_dropped_where_that_does_not_make_enough_room(void **state)
+{
+    static uint8_t large[16u << 20];
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *pub;
+    int fd;
+
+    (void)state;
+    net_open(&n);
+    opts.slow_subscriber = SENNIT_SLOW_DROP_OLD;
+    opts.send_hwm_msgs = 0;
+    opts.kernel_send_bytes = 4096;
+    pub = net_sock(&n, SENNIT_PUB, &opts);
+    fd = raw_subscriber(pub);
+    assert_int_equal(sennit_sock_send_bytes(pub, large, sizeof large, 0), SENNIT_OK);
+    sennit_sock_flush(pub);
+    for (int i = 0; i < 3; i++)
+        net_send(pub, "waits");
+    opts.send_hwm_bytes = 100000;
+    assert_int_equal(sennit_sock_set_opts(pub, &opts), SENNIT_OK);
+    net_send(pub, "new");
+    assert_int_equal(net_stats(pub).dropped_slow_msgs, 0);
+    assert_int_equal(net_stats(pub).dropped_hwm_msgs, 1);
+    assert_int_equal(net_stats(pub).queued_msgs, 4);
+    close(fd);
+    net_close(&n);
+}
+
 /* On inproc they wait where they are read. */
 static void
 a_message_that_is_half_read_makes_no_room(void **state)
@@ -931,6 +1014,8 @@ main(void)
         cmocka_unit_test(a_subscription_over_the_bound_ends_the_connection_and_says_why),
         cmocka_unit_test(dropping_new_keeps_what_was_queued_and_says_once_who_is_slow),
         cmocka_unit_test(dropping_old_lets_the_newest_through),
+        cmocka_unit_test(dropping_old_takes_back_what_the_kernel_does_not_take),
+        cmocka_unit_test(nothing_is_dropped_where_that_does_not_make_enough_room),
         cmocka_unit_test(a_message_that_is_half_read_makes_no_room),
         cmocka_unit_test(conflating_by_topic_keeps_the_newest_of_each),
         cmocka_unit_test(a_slow_subscriber_is_disconnected_and_knows),

@@ -5,6 +5,7 @@
 #include "net.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 static net n;
 
@@ -390,6 +391,38 @@ an_age_limit_that_is_taken_from_an_empty_queue_is_gone(void **state)
     net_close(&n);
 }
 
+/* The kernel takes nothing, and gives back what no byte was taken of. */
+static void
+what_waits_for_the_kernel_becomes_too_old_as_well(void **state)
+{
+    static uint8_t body[1000];
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *push;
+    int fd;
+
+    (void)state;
+    net_open(&n);
+    opts.send_age_max_ms = 200;
+    opts.kernel_send_bytes = 4096;
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    net_bind(push, TCP);
+    fd = raw_connect(sennit_sock_last_endpoint(push));
+    raw_handshake(&n, fd, "PULL", "");
+    NET_UNTIL(&n, net_stats(push).connections == 1);
+    do {
+        for (int i = 0; i < 10; i++)
+            assert_int_equal(sennit_sock_send_bytes(push, body, sizeof body, 0),
+                             SENNIT_OK);
+        sennit_sock_flush(push);
+    } while (net_stats(push).queued_msgs < 900);
+    /* Only one that was begun is still there. */
+    NET_UNTIL(&n, net_stats(push).queued_msgs <= 1);
+    assert_true(net_stats(push).dropped_expired_msgs > 0);
+    net_check_law(push);
+    close(fd);
+    net_close(&n);
+}
+
 int
 main(void)
 {
@@ -405,6 +438,7 @@ main(void)
         cmocka_unit_test(nothing_is_dropped_before_its_time),
         cmocka_unit_test(a_sender_that_waits_goes_on_when_old_messages_are_gone),
         cmocka_unit_test(an_age_limit_that_is_set_later_counts_for_what_waits),
+        cmocka_unit_test(what_waits_for_the_kernel_becomes_too_old_as_well),
         cmocka_unit_test(an_age_limit_that_is_taken_from_an_empty_queue_is_gone),
     };
 

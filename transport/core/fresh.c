@@ -91,15 +91,19 @@ on_aged(void *arg)
     sni_pipe *pipe = arg;
     sennit_time age_max = (sennit_time)pipe->sock->opts.send_age_max_ms * 1000000u;
     sennit_time now = sni_loop_now(pipe->loop);
-    size_t dropped = 0;
+    sennit_time limit = age_max + pipe->outq.grain;
+    sennit_time before = now > limit ? now - limit : 0;
+    size_t dropped;
 
-    if (now > age_max + pipe->outq.grain)
-        dropped = sni_outq_drop_before(&pipe->outq, now - age_max - pipe->outq.grain);
+    if (sni_outq_oldest_unbegun_at(&pipe->outq) < before && pipe->session != NULL)
+        (void)sni_session_take_back_output(pipe->session);
+    dropped = sni_outq_drop_before(&pipe->outq, before);
     pipe->counts.dropped_expired_msgs += dropped;
     pipe->sock->stats.dropped_expired_msgs += dropped;
     if (dropped > 0)
         sni_pipe_update_writable(pipe);
-    /* Dropping may have found no memory to cut a segment in two. */
+    /* Dropping may have found no memory to cut a segment in two, or the kernel does not
+     * give back what it has. */
     watch_age(pipe, now + SNI_MEMORY_RETRY_NS);
     if (dropped > 0 && pipe->leaving && !sni_pipe_has_output(pipe))
         emptied(pipe);
@@ -114,7 +118,7 @@ watch_age(sni_pipe *pipe, sennit_time not_before)
 
     if (age_max == 0 || pipe->age_timer.index_ != 0)
         return;
-    at = sni_outq_oldest_at(&pipe->outq);
+    at = sni_outq_oldest_unbegun_at(&pipe->outq);
     if (at == SENNIT_NEVER)
         return;
     at += age_max + pipe->outq.grain + 1;

@@ -188,14 +188,33 @@ drop_one(sni_pipe *pipe, const sni_msg *first)
 }
 
 static bool
+take_back(sni_pipe *pipe)
+{
+    return pipe->session != NULL && sni_session_take_back_output(pipe->session);
+}
+
+/* Whether dropping all that can be dropped would be enough. */
+static bool
+has_enough(const sni_pipe *pipe)
+{
+    uint64_t mark = pipe->sock->opts.send_hwm_bytes;
+
+    return pipe->inproc != NULL || mark == 0 ||
+           pipe->outq.bytes - sni_outq_loose_bytes(&pipe->outq) < mark;
+}
+
+static bool
 pipe_make_room(sni_peer *peer, const sni_msg *first)
 {
     sni_pipe *pipe = sni_pipe_of(peer);
 
     if (pipe->leaving || pipe->retired)
         return false;
-    /* Marks in bytes may need more than one. */
-    while (!peer->writable && drop_one(pipe, first)) {
+    /* Marks in bytes may need more than one; none is dropped in vain. */
+    if (!has_enough(pipe) && !(take_back(pipe) && has_enough(pipe)))
+        return false;
+    while (!peer->writable &&
+           (drop_one(pipe, first) || (take_back(pipe) && drop_one(pipe, first)))) {
         pipe->counts.dropped_slow_msgs++;
         pipe->sock->stats.dropped_slow_msgs++;
         sni_pipe_update_writable(pipe);

@@ -188,6 +188,19 @@ sni_session_output_added(sni_session *session)
         mark_dirty(session);
 }
 
+bool
+sni_session_take_back_output(sni_session *session)
+{
+    sni_io *io = session->sock->loop->io;
+
+    if (!session->ready || session->is_ending || !session->send.pending ||
+        !io->ops->retract(io, &session->send))
+        return false;
+    (void)sni_engine_wrote(session->engine, 0);
+    mark_dirty(session);
+    return true;
+}
+
 /* Whether control may be queued now; if not, the pattern tells it all at READY. */
 static bool
 takes_control(const sni_session *session)

@@ -57,6 +57,11 @@ void sni_session_done(sni_session *session, sni_op *op);
  * the loop flushes. */
 void sni_session_output_added(sni_session *session);
 
+/* The kernel takes nothing, and gives back what it was lent, so that messages may be
+ * dropped; what is left then is sent when the loop flushes. False: nothing was lent, or
+ * it does not give it back. */
+bool sni_session_take_back_output(sni_session *session);
+
 /* SUBSCRIBE or CANCEL goes out on the control lane. Errors: ENOMEM. */
 sennit_err sni_session_subscribe(sni_session *session, bool on, sennit_bytes topic);
 

@@ -566,14 +566,13 @@ pass_message(const sni_outq *queue, cursor *c)
         SNI_ASSERT(c->index < queue->count);
 }
 
-/* Where the first message begins of which no byte is written or lent: that of the
- * open one, or the end, if there is no whole one. */
+/* Where the first message begins of which no byte is written or among the first `held`:
+ * that of the open one, or the end, if there is no whole one. */
 static cursor
-first_loose(const sni_outq *queue)
+first_behind(const sni_outq *queue, size_t held)
 {
     cursor c = { 0, 0, 0, 0 };
     bool inside = queue->front_inside;
-    size_t held = queue->lent;
 
     if (queue->count == 0)
         return c;
@@ -587,6 +586,12 @@ first_loose(const sni_outq *queue)
     while (c.index < queue->count && (inside || c.passed < held))
         inside = pass_frame(queue, &c);
     return c;
+}
+
+static cursor
+first_loose(const sni_outq *queue)
+{
+    return first_behind(queue, queue->lent);
 }
 
 /* Where the open message begins, as a cursor counts: whole messages are before. */
@@ -743,14 +748,33 @@ sni_outq_drop_before(sni_outq *queue, sennit_time before)
     return dropped;
 }
 
-sennit_time
-sni_outq_oldest_at(const sni_outq *queue)
+static sennit_time
+stamp_at(const sni_outq *queue, cursor c)
 {
-    cursor c = first_loose(queue);
-
     if (c.passed >= loose_end(queue))
         return SENNIT_NEVER;
     return segment_at(queue, c.index)->at;
+}
+
+sennit_time
+sni_outq_oldest_at(const sni_outq *queue)
+{
+    return stamp_at(queue, first_loose(queue));
+}
+
+sennit_time
+sni_outq_oldest_unbegun_at(const sni_outq *queue)
+{
+    return stamp_at(queue, first_behind(queue, 0));
+}
+
+size_t
+sni_outq_loose_bytes(const sni_outq *queue)
+{
+    size_t from = first_loose(queue).passed;
+    size_t end = loose_end(queue);
+
+    return end > from ? end - from : 0;
 }
 
 size_t

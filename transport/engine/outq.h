@@ -132,6 +132,12 @@ size_t sni_outq_drop_before(sni_outq *queue, sennit_time before);
 /* Stamp of the oldest whole message that could be dropped, or SENNIT_NEVER. */
 sennit_time sni_outq_oldest_at(const sni_outq *queue);
 
+/* The same if nothing were lent. */
+sennit_time sni_outq_oldest_unbegun_at(const sni_outq *queue);
+
+/* Bytes of the whole messages that could be dropped. */
+size_t sni_outq_loose_bytes(const sni_outq *queue);
+
 /* The connection is gone: drops the rest of a message that was begun, so that the
  * front is a message boundary again. Returns the number of messages dropped, without an
  * abandoned one. */
