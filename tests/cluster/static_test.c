@@ -150,7 +150,7 @@ a_link_the_bus_had_before_stays(void **state)
 static void
 open_with_failing_memory(test_alloc *alloc, void *arg)
 {
-    sennit_loop_opts opts = { SENNIT_BACKEND_AUTO, &alloc->allocator };
+    sennit_loop_opts opts = { .allocator = &alloc->allocator };
     uint64_t k = alloc->fail_at;
     sennit_cluster *cluster;
     sennit_loop *loop;

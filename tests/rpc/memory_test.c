@@ -70,7 +70,7 @@ consume(sennit_bus *bus, const char *address, sennit_consumer_fn *fn, test_worke
 static sennit_loop *
 open_loop(test_alloc *alloc)
 {
-    sennit_loop_opts opts = { SENNIT_BACKEND_AUTO, &alloc->allocator };
+    sennit_loop_opts opts = { .allocator = &alloc->allocator };
     uint64_t k = alloc->fail_at;
     sennit_loop *loop;
 
