@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -436,6 +437,77 @@ the_path_has_the_permissions_asked_for(void **state)
     (void)umask(old);
 }
 
+/* Between bind(2) and what follows it somebody puts a link to this in the path's place.
+ */
+static const char *victim;
+
+/* This program's bind: the library links to it. */
+int
+bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t size)
+{
+    int result = (int)syscall(SYS_bind, fd, address.__sockaddr__, size);
+
+    if (result == 0 && victim != NULL) {
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(symlink(victim, path), 0);
+    }
+    return result;
+}
+
+static void
+permissions_are_not_given_through_a_link(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    char secret[100];
+    struct stat st;
+    int fd;
+
+    (void)state;
+    snprintf(secret, sizeof secret, "%s/secret", directory);
+    fd = open(secret, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    net_open(&n);
+    opts.ipc_mode = 0666;
+    victim = secret;
+    assert_int_equal(sennit_sock_bind(net_sock(&n, SENNIT_PULL, &opts), endpoint),
+                     SENNIT_EADDRINUSE);
+    victim = NULL;
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    net_close(&n);
+    close(fd);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(secret), 0);
+}
+
+static void
+a_relative_path_is_removed_from_where_it_was_made(void **state)
+{
+    int home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    unsigned open_before;
+
+    (void)state;
+    assert_true(home >= 0);
+    for (int by_unbind = 0; by_unbind < 2; by_unbind++) {
+        sennit_sock *pull;
+
+        net_open(&n);
+        pull = net_sock(&n, SENNIT_PULL, NULL);
+        open_before = open_descriptors();
+        assert_int_equal(chdir(directory), 0);
+        assert_int_equal(sennit_sock_bind(pull, "ipc://s"), SENNIT_OK);
+        assert_true(exists(path));
+        assert_int_equal(fchdir(home), 0);
+        if (by_unbind) {
+            assert_int_equal(sennit_sock_unbind(pull, "ipc://s"), SENNIT_OK);
+            assert_int_equal(open_descriptors(), open_before);
+        }
+        net_close(&n);
+        assert_false(exists(path));
+    }
+    close(home);
+}
+
 static void
 a_fresh_path_leaves_neither_file_nor_directory(void **state)
 {
@@ -602,6 +674,10 @@ main(void)
               a_lock_that_is_held_for_ever_is_not_waited_for),
         NAMED("the path has the permissions asked for",
               the_path_has_the_permissions_asked_for),
+        NAMED("permissions are not given through a link",
+              permissions_are_not_given_through_a_link),
+        NAMED("a relative path is removed from where it was made",
+              a_relative_path_is_removed_from_where_it_was_made),
         NAMED("a fresh path leaves neither file nor directory",
               a_fresh_path_leaves_neither_file_nor_directory),
         NAMED("peers are let in by their credentials",

@@ -20,26 +20,26 @@
 /* ---- the lock ---------------------------------------------------------- */
 
 static int
-open_directory(const char *path)
+open_directory(int at, const char *path)
 {
     char directory[SNI_IPC_PATH_MAX + 1];
     const char *slash = strrchr(path, '/');
     size_t size = slash == NULL ? 0 : (size_t)(slash - path);
 
     if (slash == NULL)
-        return open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (size == 0)
         return open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     memcpy(directory, path, size);
     directory[size] = '\0';
-    return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return openat(at, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* The locked directory, or -1; closing it unlocks. */
 static int
-lock_directory(const char *path)
+lock_directory(int at, const char *path)
 {
-    int fd = open_directory(path);
+    int fd = open_directory(at, path);
 
     if (fd < 0)
         return -1;
@@ -59,6 +59,19 @@ unlock_directory(int fd)
 {
     if (fd >= 0)
         close(fd);
+}
+
+int
+sni_ipc_path_base(const char *path)
+{
+    return path[0] == '/' ? AT_FDCWD : open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+void
+sni_ipc_path_base_close(int base)
+{
+    if (base != AT_FDCWD)
+        close(base);
 }
 
 /* ---- taking ------------------------------------------------------------ */
@@ -103,23 +116,38 @@ take(int fd, const char *path, const struct sockaddr *address, socklen_t size,
     return bind(fd, address, size) == 0 ? SENNIT_OK : sni_err_of_errno(errno);
 }
 
+/* The file was made with the mode less the umask's bits. What has taken its path since is
+ * not ours to change, so a link is not followed. */
+static bool
+has_mode(const char *path, const struct stat *st, mode_t mode)
+{
+    return (st->st_mode & 07777) == mode ||
+           fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 sennit_err
 sni_ipc_path_listen(int fd, const char *path, const struct sockaddr *address,
                     socklen_t size, int mode, int backlog, struct stat *st,
                     const char **why)
 {
-    int directory = lock_directory(path);
-    sennit_err err = take(fd, path, address, size, directory >= 0, why);
+    int directory = lock_directory(AT_FDCWD, path);
+    sennit_err err;
 
+    if (mode >= 0)
+        (void)fchmod(fd, (mode_t)mode);
+    err = take(fd, path, address, size, directory >= 0, why);
     if (err == SENNIT_OK) {
-        /* Nobody can connect before it listens, so nobody slips in before the chmod. */
-        if (mode >= 0 && chmod(path, (mode_t)mode) != 0) {
+        /* Nobody can connect before it listens, so nobody slips in before that. */
+        if (lstat(path, st) != 0 || !S_ISSOCK(st->st_mode)) {
+            *why = "somebody else took the path at the same time";
+            err = SENNIT_EADDRINUSE;
+        } else if (mode >= 0 && !has_mode(path, st, (mode_t)mode)) {
             *why = "ipc_mode was refused by the system";
             err = sni_err_of_errno(errno);
-        } else if (lstat(path, st) != 0 || listen(fd, backlog) != 0) {
+        } else if (listen(fd, backlog) != 0) {
             err = sni_err_of_errno(errno);
         }
-        if (err)
+        if (err && err != SENNIT_EADDRINUSE)
             (void)unlink(path);
     }
     unlock_directory(directory);
@@ -127,13 +155,14 @@ sni_ipc_path_listen(int fd, const char *path, const struct sockaddr *address,
 }
 
 void
-sni_ipc_path_remove(const char *path, dev_t dev, ino_t ino)
+sni_ipc_path_remove(int base, const char *path, dev_t dev, ino_t ino)
 {
-    int directory = lock_directory(path);
+    int directory = lock_directory(base, path);
     struct stat st;
 
-    if (lstat(path, &st) == 0 && st.st_dev == dev && st.st_ino == ino)
-        (void)unlink(path);
+    if (fstatat(base, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == dev &&
+        st.st_ino == ino)
+        (void)unlinkat(base, path, 0);
     unlock_directory(directory);
 }
 

@@ -21,8 +21,13 @@ sennit_err sni_ipc_path_listen(int fd, const char *path, const struct sockaddr *
                                socklen_t size, int mode, int backlog, struct stat *st,
                                const char **why);
 
-/* Removes the file, if it is still this one. */
-void sni_ipc_path_remove(const char *path, dev_t dev, ino_t ino);
+/* What a path is relative to now, which may be another directory when it is removed.
+ * -1: errno says why there is none. */
+int sni_ipc_path_base(const char *path);
+void sni_ipc_path_base_close(int base);
+
+/* Removes the file, if it is still this one. `base`: of it when it was taken. */
+void sni_ipc_path_remove(int base, const char *path, dev_t dev, ino_t ino);
 
 /* A fresh path in a directory of its own, where nobody can take the name; whoever may
  * connect by `mode` may enter it. Errors: ENAMETOOLONG, EACCES, ENOENT, EIO. */

@@ -45,6 +45,8 @@ sni_err_of_errno(int error)
         return SENNIT_ENODEV;
     case ENOPROTOOPT:
         return SENNIT_ENOTSUP;
+    case EEXIST:
+        return SENNIT_EEXIST;
     case EADDRINUSE:
         return SENNIT_EADDRINUSE;
     case EADDRNOTAVAIL:
@@ -309,6 +311,7 @@ listen_path(sni_listening *out, const sennit_sock_opts *opts, const char **why)
 {
     struct stat st;
     os_address os;
+    int base;
     sennit_err err = SENNIT_OK;
 
     if (out->address.wildcard)
@@ -317,16 +320,27 @@ listen_path(sni_listening *out, const sennit_sock_opts *opts, const char **why)
     if (err)
         return err;
     to_os(&out->address, &os);
+    base = sni_ipc_path_base(out->address.path);
+    if (base == -1) {
+        err = sni_err_of_errno(errno);
+        goto fail_path;
+    }
     err = sni_ipc_path_listen(out->fd, out->address.path, &os.u.any, os.size,
                               opts->ipc_mode, opts->backlog, &st, why);
-    if (err && out->address.wildcard)
-        sni_ipc_path_unmake(out->address.path);
     if (err)
-        return err;
+        goto fail_base;
     out->owns_path = true;
+    out->base = base;
     out->dev = st.st_dev;
     out->ino = st.st_ino;
     return SENNIT_OK;
+
+fail_base:
+    sni_ipc_path_base_close(base);
+fail_path:
+    if (out->address.wildcard)
+        sni_ipc_path_unmake(out->address.path);
+    return err;
 }
 
 static sennit_err
@@ -395,9 +409,12 @@ sni_stream_unlisten(sni_listening *listening, bool shared)
 {
     /* Before the close: as long as it is open its file's number goes to no other. */
     if (listening->owns_path && !shared)
-        sni_ipc_path_remove(listening->address.path, listening->dev, listening->ino);
+        sni_ipc_path_remove(listening->base, listening->address.path, listening->dev,
+                            listening->ino);
     if (listening->owns_path && !shared && listening->address.wildcard)
         sni_ipc_path_unmake(listening->address.path);
+    if (listening->owns_path)
+        sni_ipc_path_base_close(listening->base);
     sni_stream_close(listening->fd, shared || listening->adopted);
 }
 

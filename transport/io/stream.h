@@ -19,6 +19,7 @@ typedef struct sni_listening {
     sni_address address; /* as bound */
     bool adopted;        /* others may have it too, a supervisor: they go on listening */
     bool owns_path;      /* IPC: the path is ours to remove, as long as it is this file */
+    int base;            /* sni_ipc_path_base() of that */
     dev_t dev;
     ino_t ino;
 } sni_listening;
