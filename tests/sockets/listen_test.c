@@ -545,6 +545,100 @@ a_connect_that_meets_itself_is_refused(void **state)
     net_close(&n);
 }
 
+static void
+a_descriptor_is_adopted_once(void **state)
+{
+    char endpoint[64];
+    int fd = raw_listen(endpoint);
+    sennit_sock *pull;
+
+    (void)state;
+    net_open(&n);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    assert_int_equal(sennit_sock_bind_fd(pull, fd), SENNIT_OK);
+    assert_int_equal(sennit_sock_bind_fd(pull, fd), SENNIT_EINVAL);
+    assert_string_equal(sennit_loop_why(n.loop),
+                        "fd is bound in this loop already: hand over a dup of it");
+    assert_int_equal(knock(port_of(endpoint)), 0);
+    net_close(&n);
+}
+
+/* ---- what is told of --------------------------------------------------- */
+
+static void
+an_inproc_name_is_told_of_like_an_address(void **state)
+{
+    sennit_sock *pull;
+    sennit_event event;
+
+    (void)state;
+    net_open(&n);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    assert_int_equal(sennit_sock_bind(pull, "inproc://told"), SENNIT_OK);
+    assert_int_equal(sennit_sock_next_event(pull, &event), SENNIT_OK);
+    assert_int_equal(event.kind, SENNIT_EVENT_LISTENING);
+    assert_string_equal(event.endpoint, "inproc://told");
+    assert_int_equal(sennit_sock_unbind(pull, "inproc://told"), SENNIT_OK);
+    assert_int_equal(sennit_sock_next_event(pull, &event), SENNIT_OK);
+    assert_int_equal(event.kind, SENNIT_EVENT_UNBOUND);
+    assert_string_equal(event.endpoint, "inproc://told");
+    net_close(&n);
+}
+
+static void
+a_bind_behind_the_contexts_end_is_told_of_as_failed(void **state)
+{
+    sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_event event;
+    sennit_loop *loop;
+    sennit_sock *pull;
+    char endpoint[64];
+    int fd = raw_listen(endpoint);
+
+    (void)state;
+    assert_int_equal(sennit_context_open(&opts.context, NULL), SENNIT_OK);
+    assert_int_equal(sennit_loop_open(&loop, &opts), SENNIT_OK);
+    assert_int_equal(sennit_sock_open(&pull, loop, SENNIT_PULL, NULL), SENNIT_OK);
+    sennit_context_shutdown(opts.context);
+    assert_int_equal(sennit_sock_bind(pull, "tcp://127.0.0.1:*"), SENNIT_ETERM);
+    assert_int_equal(sennit_sock_bind_fd(pull, fd), SENNIT_ETERM);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sennit_sock_next_event(pull, &event), SENNIT_OK);
+        assert_int_equal(event.kind, SENNIT_EVENT_BIND_FAILED);
+        assert_int_equal(event.err, SENNIT_ETERM);
+    }
+    sennit_loop_close(loop);
+    assert_int_equal(sennit_context_close(opts.context), SENNIT_OK);
+    close(fd);
+}
+
+/* An IPv4 peer is one, also through a socket of both families. */
+static void
+a_network_of_mapped_addresses_is_the_ipv4_one(void **state)
+{
+    static const char *const networks[] = { "::ffff:127.0.0.0/104",
+                                            "::ffff:10.0.0.0/104" };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *pull;
+        sennit_event event;
+        int raw;
+
+        net_open(&n);
+        opts.tcp_accept = &networks[i];
+        opts.tcp_accept_count = 1;
+        pull = net_sock(&n, SENNIT_PULL, &opts);
+        raw = raw_connect(net_bind(pull, TCP));
+        event = net_event(&n, pull,
+                          i == 0 ? SENNIT_EVENT_ACCEPTED : SENNIT_EVENT_ACCEPT_FAILED);
+        assert_int_equal(event.err, i == 0 ? SENNIT_OK : SENNIT_EACCES);
+        close(raw);
+        net_close(&n);
+    }
+}
+
 /* What was queued before counts as well: that is what socket activation is for. */
 static void
 who_knocked_before_is_served(void **state)
@@ -889,6 +983,10 @@ main(void)
               a_program_that_is_executed_finds_no_descriptor_of_ours),
         cmocka_unit_test(a_listening_descriptor_is_adopted),
         cmocka_unit_test(a_supervisors_copy_of_an_adopted_descriptor_goes_on_listening),
+        cmocka_unit_test(a_descriptor_is_adopted_once),
+        cmocka_unit_test(an_inproc_name_is_told_of_like_an_address),
+        cmocka_unit_test(a_bind_behind_the_contexts_end_is_told_of_as_failed),
+        cmocka_unit_test(a_network_of_mapped_addresses_is_the_ipv4_one),
         cmocka_unit_test(a_connect_that_meets_itself_is_refused),
         cmocka_unit_test(who_knocked_before_is_served),
         cmocka_unit_test(adopting_survives_every_failed_allocation),

@@ -14,14 +14,11 @@ set_last_endpoint(sennit_sock *sock, const char *endpoint)
     snprintf(sock->last_endpoint, sizeof sock->last_endpoint, "%s", endpoint);
 }
 
+/* Errors: ETERM. */
 static sennit_err
-enter_endpoint(sennit_sock *sock)
+admit(const sennit_sock *sock)
 {
-    sennit_err err = sni_sock_enter(sock);
-
-    if (err == SENNIT_OK && sni_loop_terminated(sock->loop))
-        return SENNIT_ETERM;
-    return err;
+    return sni_loop_terminated(sock->loop) ? SENNIT_ETERM : SENNIT_OK;
 }
 
 /* As sni_endpoint_parse, for this socket. */
@@ -58,11 +55,13 @@ sennit_sock_bind(sennit_sock *sock, const char *endpoint)
 {
     sni_endpoint parsed;
     const char *why = NULL;
-    sennit_err err = enter_endpoint(sock);
+    sennit_err err = sni_sock_enter(sock);
 
     if (err)
         return err;
-    err = parse_for(sock, endpoint, true, &parsed, &why);
+    err = admit(sock);
+    if (err == SENNIT_OK)
+        err = parse_for(sock, endpoint, true, &parsed, &why);
     if (err == SENNIT_OK && parsed.kind == SNI_ENDPOINT_STREAM) {
         err = sni_listener_open(sock, &parsed.host, endpoint, &why);
     } else if (err == SENNIT_OK) {
@@ -77,11 +76,13 @@ sennit_err
 sennit_sock_bind_fd(sennit_sock *sock, int fd)
 {
     const char *why = NULL;
-    sennit_err err = enter_endpoint(sock);
+    sennit_err err = sni_sock_enter(sock);
 
     if (err)
         return err;
-    err = sni_listener_adopt(sock, fd, &why);
+    err = admit(sock);
+    if (err == SENNIT_OK)
+        err = sni_listener_adopt(sock, fd, &why);
     return err ? bind_failed(sock, NULL, err, why) : SENNIT_OK;
 }
 
@@ -109,8 +110,11 @@ sennit_sock_connect(sennit_sock *sock, const char *endpoint)
 {
     sni_endpoint parsed;
     const char *why = NULL;
-    sennit_err err = enter_endpoint(sock);
+    sennit_err err = sni_sock_enter(sock);
 
+    if (err)
+        return err;
+    err = admit(sock);
     if (err == SENNIT_OK)
         err = parse_for(sock, endpoint, false, &parsed, &why);
     if (err)

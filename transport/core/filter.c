@@ -3,6 +3,19 @@
 
 #include <arpa/inet.h>
 
+/* An IPv4 peer is known as one however it came, so its network is one as well. */
+static void
+unmap(sni_network *network)
+{
+    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+    if (!network->v6 || network->bits < 96 || memcmp(network->ip, mapped, 12) != 0)
+        return;
+    network->v6 = false;
+    network->bits -= 96;
+    memmove(network->ip, network->ip + 12, 4);
+}
+
 bool
 sni_network_parse(const char *text, sni_network *out)
 {
@@ -30,6 +43,7 @@ sni_network_parse(const char *text, sni_network *out)
     }
     if (network.bits > max)
         return false;
+    unmap(&network);
     *out = network;
     return true;
 }

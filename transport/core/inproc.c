@@ -46,15 +46,29 @@ find_name(sennit_loop *loop, const char *name)
     return NULL;
 }
 
+static void
+tell(sennit_sock *sock, sennit_event_kind kind, const char *name, uint32_t number,
+     sennit_err err, const char *reason, sennit_bytes identity)
+{
+    char endpoint[SNI_INPROC_NAME_MAX + 10] = "inproc://";
+
+    memcpy(endpoint + 9, name, strlen(name) + 1);
+    sni_sock_event(sock, kind, endpoint, number, err, reason, 0, identity);
+}
+
 void
 sni_inproc_tell(sni_pipe *pipe, sennit_event_kind kind, sennit_err err,
                 const char *reason)
 {
-    char endpoint[SNI_INPROC_NAME_MAX + 10] = "inproc://";
+    tell(pipe->sock, kind, pipe->inproc->name, pipe->peer.number, err, reason,
+         sennit_msg_bytes(&pipe->peer.identity));
+}
 
-    memcpy(endpoint + 9, pipe->inproc->name, strlen(pipe->inproc->name) + 1);
-    sni_sock_event(pipe->sock, kind, endpoint, pipe->peer.number, err, reason, 0,
-                   sennit_msg_bytes(&pipe->peer.identity));
+/* Of the name, whoever comes by it. */
+static void
+tell_name(sennit_sock *sock, sennit_event_kind kind, const char *name)
+{
+    tell(sock, kind, name, 0, SENNIT_OK, "", sni_bytes(NULL, 0));
 }
 
 static bool
@@ -718,6 +732,7 @@ sni_inproc_bind(sennit_sock *sock, const char *name)
         sni_release(&loop->allocator, entry);
         return SENNIT_EADDRINUSE;
     }
+    tell_name(sock, SENNIT_EVENT_LISTENING, name);
     while ((link = sni_list_first(&mine)) != NULL) {
         sni_link_remove(link);
         seek_again(SNI_OWNER_OF(link, sni_inproc, waiting)->pipe);
@@ -841,6 +856,7 @@ sni_inproc_unbind(sennit_sock *sock, const char *name)
 {
     if (!unname(sock, name))
         return SENNIT_ENOENT;
+    tell_name(sock, SENNIT_EVENT_UNBOUND, name);
     (void)cut(sock, name, false);
     return SENNIT_OK;
 }

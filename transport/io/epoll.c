@@ -199,6 +199,10 @@ epoll_adopt(sni_io *io, int fd, sni_file **out, sni_address *bound)
     err = sni_stream_adopt(&listening, fd, &io->why);
     if (err == SENNIT_OK)
         err = listener_new(epoll_of(io), &listening, out);
+    if (err == SENNIT_EEXIST) {
+        io->why = "fd is bound in this loop already: hand over a dup of it";
+        return SENNIT_EINVAL;
+    }
     if (err == SENNIT_OK)
         *bound = listening.address;
     return err;

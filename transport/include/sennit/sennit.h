@@ -575,14 +575,17 @@ SENNIT_API void sennit_sock_close(sennit_sock *sock);
  *         interface; host names are not looked up here), EADDRINUSE (also an ipc path
  *         somebody listens on; a stale one is taken over; a file that is no socket is
  *         left alone), EADDRNOTAVAIL, EACCES, ENOENT (ipc directory), ENAMETOOLONG,
- *         EMFILE, ENOMEM, ETERM. A BIND_FAILED event says the same. */
+ *         EMFILE, ENOMEM, ETERM, and without a BIND_FAILED event that says the same
+ *         ECLOSED, ETHREAD, ESTATE (inherited from before a fork). */
 SENNIT_API sennit_err sennit_sock_bind(sennit_sock *sock,
                                        const char *endpoint) SENNIT_MUST_CHECK;
 
 /* Listens on a descriptor that is already bound and listening (socket activation).
  * Takes:  `fd` on success; it becomes non-blocking and close-on-exec. The path of an ipc
  *         socket is never removed.
- * Errors: EINVAL (no listening tcp or ipc socket), ENOMEM, ETHREAD, ETERM. */
+ *         Closing closes it and nothing more: a supervisor's copy goes on listening.
+ * Errors: EINVAL (no listening tcp or ipc socket, or one that the loop has already),
+ *         ENOMEM, and ETERM, ECLOSED, ETHREAD, ESTATE as bind. */
 SENNIT_API sennit_err sennit_sock_bind_fd(sennit_sock *sock, int fd) SENNIT_MUST_CHECK;
 
 /* Connects to `endpoint` now and again after every loss, with doubling, jittered
