@@ -280,71 +280,26 @@ part(sni_pipe *pipe, sennit_err err, const char *reason)
         part_mate(pipe);
 }
 
-/* ---- lingering --------------------------------------------------------- */
-
-/* Whether a binder was asked who does not have yet what was sent. Nobody waits for one
- * that may never come. */
-static bool
-is_owing(const sni_pipe *near)
-{
-    const sni_inproc *end = near->inproc;
-
-    return end->connecter && end->early_msgs > 0 && !end->met && !end->parted &&
-           end->couple != NULL && sni_couple_stage(end->couple) != SNI_ALONE;
-}
-
+/* Its application has closed it: what a binder has been asked for is left to that binder,
+ * who takes it when it looks. Nobody waits for that, and nobody keeps what waits for a
+ * name that may never be bound. */
 static void
-end_linger(void *arg)
-{
-    sni_pipe *near = arg;
-
-    part(near, SENNIT_ECONNRESET, "closed by peer");
-    sni_pipe_retire(near);
-}
-
-/* True: it is closed and stays for a while. */
-static bool
-linger(sni_pipe *near)
+bequeath(sni_pipe *near)
 {
     sni_inproc *end = near->inproc;
-    sennit_loop *loop = near->loop;
-    int linger_ms = near->sock->opts.linger_ms;
 
-    if (linger_ms == 0 || !is_owing(near) || sni_loop_terminated(loop))
-        return false;
-    if (end->lingering)
-        return true; /* its time runs */
-    /* Without memory for the timer nothing would ever end the lingering. */
-    if (linger_ms > 0 &&
-        sni_timers_start(&loop->timers, &end->linger_timer,
-                         sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u,
-                         end_linger, near) != SENNIT_OK)
-        return false;
-    end->lingering = true;
-    sni_pipe_leave(near);
-    return true;
+    if (!end->connecter || end->met || end->parted || end->early_msgs == 0 ||
+        near->sock->opts.linger_ms == 0)
+        return;
+    if (!sni_couple_advance(end->couple, SNI_ASKED, SNI_MET))
+        (void)sni_couple_advance(end->couple, SNI_ACCEPTED, SNI_MET);
 }
 
 void
 sni_inproc_leave(sni_pipe *pipe)
 {
-    if (!linger(pipe))
-        sni_pipe_free(pipe);
-}
-
-static void
-end_lingers(sennit_loop *loop)
-{
-    for (sni_link *at = loop->socks.next; at != &loop->socks; at = at->next) {
-        sennit_sock *sock = SNI_OWNER_OF(at, sennit_sock, link);
-
-        for (sni_link *link = sock->pipes.next; link != &sock->pipes; link = link->next) {
-            sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, link);
-
-            if (pipe->inproc != NULL && pipe->inproc->lingering)
-                end_linger(pipe);
-        }
-    }
+    bequeath(pipe);
+    sni_pipe_free(pipe);
 }
 
 /* ---- asking and accepting ---------------------------------------------- */
@@ -490,9 +445,24 @@ accept(sennit_loop *loop, sni_couple *couple)
         sni_couple_ring(couple, SNI_CONNECTER);
         return;
     }
+    if (sni_couple_stage(couple) == SNI_MET) {
+        sni_couple_met(pipe);
+        return;
+    }
     /* It was given up meanwhile. */
     sni_couple_leave(pipe);
     sni_pipe_free(pipe);
+}
+
+/* The connecter has gone before it was answered, and left what it had sent. */
+static void
+inherit(sennit_loop *loop, sni_couple *couple)
+{
+    sennit_sock *sock = bound_here(loop, couple->name);
+    sni_pipe *pipe;
+
+    if (sock != NULL && take_in(sock, couple, &pipe) == SENNIT_OK)
+        sni_couple_met(pipe);
 }
 
 /* The binder has accepted. */
@@ -533,22 +503,6 @@ over(sni_pipe *pipe)
     sni_pipe_retire(pipe);
 }
 
-/* One that lingers: it meets the binder only to leave what it has with it. */
-static void
-look_back(sni_pipe *near, sni_stage stage)
-{
-    sni_couple *couple = near->inproc->couple;
-
-    if (stage == SNI_ALONE) {
-        seek_again(near);
-        if (!near->retired && sni_couple_stage(couple) == SNI_ALONE)
-            end_linger(near);
-    } else if (stage == SNI_ACCEPTED) {
-        (void)sni_couple_advance(couple, SNI_ACCEPTED, SNI_MET);
-        end_linger(near);
-    }
-}
-
 /* A note of that half came: what is there to do? */
 static void
 look(sennit_loop *loop, sni_couple *couple, unsigned side)
@@ -562,13 +516,17 @@ look(sennit_loop *loop, sni_couple *couple, unsigned side)
     if (pipe == NULL) {
         if (side == SNI_BINDER && stage == SNI_ASKED && !ended)
             accept(loop, couple);
-        return;
+        else if (side == SNI_BINDER && stage == SNI_MET &&
+                 couple->halves[SNI_BINDER].card == NULL)
+            inherit(loop, couple);
+        pipe = couple->halves[side].pipe;
+        if (pipe == NULL || !pipe->inproc->met)
+            return;
+        ended = sni_couple_ended(couple);
     }
     if (pipe->inproc->parted)
         return;
-    if (pipe->inproc->lingering && !ended)
-        look_back(pipe, stage);
-    else if (side == SNI_CONNECTER && stage == SNI_ALONE && !ended)
+    if (side == SNI_CONNECTER && stage == SNI_ALONE && !ended)
         seek_again(pipe);
     else if (side == SNI_CONNECTER && stage == SNI_ACCEPTED && !ended)
         meet_couple(pipe);
@@ -602,9 +560,6 @@ sni_inproc_answer(sennit_loop *loop)
         return;
     if (!sni_inbox_empty(loop->inbox))
         answer(loop, sni_inbox_take(loop->inbox));
-    /* Nobody answers any more. */
-    if (sni_loop_terminated(loop) || sni_loop_inherited(loop))
-        end_lingers(loop);
 }
 
 void
@@ -799,7 +754,7 @@ sni_inproc_connected(const sennit_sock *sock, const char *name)
         const sni_pipe *pipe = SNI_CONST_OWNER_OF(link, sni_pipe, link);
 
         if (pipe->inproc != NULL && pipe->inproc->connecter && !pipe->retired &&
-            !pipe->inproc->lingering && strcmp(pipe->inproc->name, name) == 0)
+            strcmp(pipe->inproc->name, name) == 0)
             return true;
     }
     return false;
@@ -816,12 +771,11 @@ cut(sennit_sock *sock, const char *name, bool connecter)
         sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, link);
 
         next = link->next;
-        if (pipe->inproc == NULL || pipe->retired || pipe->inproc->lingering ||
+        if (pipe->inproc == NULL || pipe->retired ||
             pipe->inproc->connecter != connecter || strcmp(pipe->inproc->name, name) != 0)
             continue;
         any = true;
-        if (linger(pipe))
-            continue;
+        bequeath(pipe);
         part(pipe, SENNIT_ECONNRESET, "closed by peer");
         sni_pipe_retire(pipe);
     }
@@ -1280,7 +1234,6 @@ sni_inproc_free(sni_pipe *pipe)
         sni_couple_discard(pipe);
         sni_couple_leave(pipe);
     }
-    sni_timers_stop(&pipe->loop->timers, &end->linger_timer);
     sni_link_remove(&end->ending);
     sni_block_unref(end->card);
     sni_release(&pipe->loop->allocator, end);

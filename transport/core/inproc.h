@@ -21,7 +21,6 @@ typedef struct sni_inproc {
     sni_link ending;    /* in the loop's */
     sni_block *card;    /* what it says of itself, as the metadata of READY; NULL: it has
                            no socket */
-    sennit_timer linger_timer;
     sennit_time ready_at;
     sennit_err err; /* why it ends */
     const char *reason;
@@ -38,7 +37,6 @@ typedef struct sni_inproc {
     bool met;               /* READY was said */
     bool parted;            /* the couple has ended */
     bool behind;            /* it was not all, and the rest is heard in the next turn */
-    bool lingering;         /* closed, but it was asked for and has what was sent */
     char name[];            /* what follows inproc:// */
 } sni_inproc;
 
@@ -120,8 +118,8 @@ void sni_inproc_add_queued(const sni_pipe *pipe, sennit_sock_stats *out);
  * no session that would. */
 void sni_inproc_lost(sni_pipe *pipe);
 
-/* Its socket has closed, and nobody reads from it any more: freed, but not before a
- * binder that was asked has what was sent, or linger_ms are over. */
+/* Its socket has closed: freed. With a linger_ms a binder that was asked gets what was
+ * sent. */
 void sni_inproc_leave(sni_pipe *pipe);
 
 /* The pipe is freed: its mate takes no more and reads what it has. */
