@@ -437,15 +437,16 @@ sennit_sock_recv_bytes(sennit_sock *sock, void *data, size_t size, size_t *size_
 void
 sennit_sock_flush(sennit_sock *sock)
 {
+    sni_link *dirty = &sock->loop->dirty;
     sni_link *next;
 
     if (sni_loop_inherited(sock->loop))
         return;
-    for (sni_link *link = sock->sessions.next; link != &sock->sessions; link = next) {
-        sni_session *session = SNI_OWNER_OF(link, sni_session, link);
+    for (sni_link *link = dirty->next; link != dirty; link = next) {
+        sni_session *session = SNI_OWNER_OF(link, sni_session, dirty);
 
         next = link->next;
-        if (sni_link_linked(&session->dirty))
+        if (session->sock == sock)
             sni_session_flush(session);
     }
 }
