@@ -81,7 +81,7 @@ push(sni_peer *peer, sni_msg *msg, bool more)
     return SENNIT_OK;
 }
 
-static void
+static size_t
 fan(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg, bool more)
 {
     (void)pattern;
@@ -89,6 +89,7 @@ fan(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg, bool mor
         if (peers[i] != NULL)
             write_down(peer_of(peers[i]), msg, more);
     sennit_msg_fini(sni_msg_public(msg));
+    return count;
 }
 
 static sennit_err

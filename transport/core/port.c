@@ -45,20 +45,21 @@ pipe_push(sni_peer *peer, sni_msg *msg, bool more)
     return SENNIT_OK;
 }
 
-/* No memory for a frame: the peer misses the whole message, never a part of it. */
+/* No memory for a frame: the peer misses the whole message, never a part of it, and is
+ * not sent the frames that follow. */
 static void
-miss_publication(sni_pipe *pipe, bool more)
+miss_publication(sni_pipe *pipe)
 {
     pipe->counts.dropped_memory_msgs++;
     pipe->sock->stats.dropped_memory_msgs++;
     if (pipe->inproc != NULL)
-        sni_inproc_abandon(pipe, more);
-    else if (!sni_outq_abandon(&pipe->outq, more) && pipe->session != NULL)
+        sni_inproc_abandon(pipe, false);
+    else if (!sni_outq_abandon(&pipe->outq, false) && pipe->session != NULL)
         sni_session_end(pipe->session, SENNIT_ENOMEM, "no memory to queue a publication");
 }
 
-/* One copy of a publication. */
-static void
+/* One copy of a publication. False: it was missed. */
+static bool
 fan_one(sni_pipe *pipe, const sni_encoded *encoded, const sni_msg *msg, bool more)
 {
     sennit_msg copy;
@@ -81,24 +82,28 @@ fan_one(sni_pipe *pipe, const sni_encoded *encoded, const sni_msg *msg, bool mor
             pushed(pipe, msg, more, kept);
     }
     if (err)
-        miss_publication(pipe, more);
+        miss_publication(pipe);
+    return err == SENNIT_OK;
 }
 
-static void
+static size_t
 pipe_fan(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg, bool more)
 {
     sennit_sock *sock = SNI_OWNER_OF(pattern, sennit_sock, pattern);
     sni_encoded encoded;
+    size_t kept = 0;
 
     if (count > 0 && sni_chunk_encode(&sock->chunk, &sock->loop->chunks, msg, more,
                                       &encoded) != SENNIT_OK) {
         for (size_t i = 0; i < count; i++)
-            miss_publication(sni_pipe_of(peers[i]), more);
+            miss_publication(sni_pipe_of(peers[i]));
         count = 0;
     }
     for (size_t i = 0; i < count; i++)
-        fan_one(sni_pipe_of(peers[i]), &encoded, msg, more);
+        if (fan_one(sni_pipe_of(peers[i]), &encoded, msg, more))
+            peers[kept++] = peers[i];
     sennit_msg_fini(sni_msg_public(msg));
+    return kept;
 }
 
 static sennit_err

@@ -90,7 +90,8 @@ sni_fanout_settle(sni_pattern *pattern, const sni_msg *first)
 void
 sni_fanout_send(sni_pattern *pattern, sni_msg *msg, bool more)
 {
-    pattern->port->fan(pattern, pattern->matched, pattern->matched_count, msg, more);
+    pattern->matched_count =
+        pattern->port->fan(pattern, pattern->matched, pattern->matched_count, msg, more);
     /* A peer that leaves later is not looked for among all who got this. */
     if (!more)
         pattern->matched_count = 0;

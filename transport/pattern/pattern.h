@@ -53,9 +53,10 @@ typedef struct sni_port {
     sennit_err (*push)(sni_peer *peer, sni_msg *msg, bool more);
 
     /* Queues one frame for several peers. Takes: `msg`. Peers for which there is no
-     * memory miss the whole message; the pipes count it. */
-    void (*fan)(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg,
-                bool more);
+     * memory miss the whole message; the pipes count it. Returns how many do not: they
+     * come first in `peers` then, and get the next frame. */
+    size_t (*fan)(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg,
+                  bool more);
 
     /* Takes the next frame of a whole message into the EMPTY `msg`.
      * Errors: EAGAIN, ENOMEM. */
