@@ -791,6 +791,32 @@ what_an_xsub_sends_reaches_the_xpub_in_order(void **state)
     duo_close(&d);
 }
 
+/* Though it had as many unread as it may, and would hear no more of one that stays. */
+static void
+what_an_xsub_sent_before_it_left_reaches_the_xpub(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *xpub;
+    sennit_sock *xsub;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    opts.recv_hwm_msgs = 1;
+    xpub = net_sock(&d.a, SENNIT_XPUB, &opts);
+    xsub = net_sock(&d.b, SENNIT_XSUB, NULL);
+    (void)duo_join(&d, xpub, xsub);
+    for (int i = 0; i < 5; i++)
+        net_send(xsub, "m");
+    sennit_sock_close(xsub);
+    DUO_UNTIL(&d, net_stats(xpub).connections == 0);
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(duo_recv(&d, xpub), "m");
+    assert_string_equal(net_recv_flags(xpub, SENNIT_DONTWAIT), "EAGAIN");
+    assert_int_equal(sennit_sock_get_peers(xpub, NULL, 0), 0);
+    duo_close(&d);
+}
+
 static void
 greetings_come_before_what_was_sent_before_the_bind(void **state)
 {
@@ -1017,6 +1043,7 @@ main(void)
         cmocka_unit_test(a_full_subscriber_misses_whole_messages_only),
         cmocka_unit_test(a_body_goes_over_without_a_copy_and_is_released_once),
         cmocka_unit_test(what_an_xsub_sends_reaches_the_xpub_in_order),
+        cmocka_unit_test(what_an_xsub_sent_before_it_left_reaches_the_xpub),
         cmocka_unit_test(greetings_come_before_what_was_sent_before_the_bind),
         cmocka_unit_test(one_peer_can_be_disconnected_by_its_number),
         cmocka_unit_test(options_that_inproc_does_not_obey_are_refused_by_name),

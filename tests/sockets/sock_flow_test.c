@@ -775,6 +775,129 @@ a_subscription_behind_unread_messages_counts_when_they_are_read(void **state)
     net_close(&n);
 }
 
+/* Subscriptions that are told when a binder comes are no messages, and no mark counts
+ * them. */
+static void
+subscriptions_are_not_counted_as_messages(void **state)
+{
+    static const char *const topics[] = { "a", "b", "c" };
+    sennit_sock_opts opts = net_opts();
+    const char *endpoint = net_vacant(INPROC);
+    sennit_sock *xpub;
+    sennit_sock *xsub;
+
+    (void)state;
+    net_open(&n);
+    opts.recv_hwm_msgs = 1;
+    xpub = net_sock(&n, SENNIT_XPUB, &opts);
+    opts.send_hwm_msgs = 2;
+    xsub = net_sock(&n, SENNIT_XSUB, &opts);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(
+            sennit_sock_subscribe(xsub, (sennit_bytes){ (const uint8_t *)topics[i], 1 }),
+            SENNIT_OK);
+    net_connect(xsub, endpoint);
+    net_send(xsub, "1");
+    net_send(xsub, "2");
+    assert_int_equal(sennit_sock_bind(xpub, endpoint), SENNIT_OK);
+    assert_int_equal(net_stats(xsub).delivered_msgs, 2);
+    net_check_law(xsub);
+    /* One is heard; of the three that may wait, one does. */
+    assert_int_equal(net_try_send(xsub, "3", SENNIT_DONTWAIT), SENNIT_OK);
+    assert_int_equal(net_try_send(xsub, "4", SENNIT_DONTWAIT), SENNIT_OK);
+    assert_string_equal(net_recv(xpub), "1");
+    assert_string_equal(net_recv(xpub), "2");
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(net_recv(xpub) + 1, topics[i]);
+    assert_string_equal(net_recv(xpub), "3");
+    assert_string_equal(net_recv(xpub), "4");
+    net_close(&n);
+}
+
+/* Paused or not: what a peer that left had sent is received, and nothing is kept of it.
+ */
+static void
+an_xpub_hears_all_of_a_peer_that_left(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *xpub;
+
+        net_open(&n);
+        opts.recv_hwm_msgs = 1;
+        xpub = net_sock(&n, SENNIT_XPUB, &opts);
+        opts.linger_ms = -1;
+        for (int round = 0; round < 3; round++) {
+            sennit_sock *xsub = net_sock(&n, SENNIT_XSUB, &opts);
+            char endpoint[128];
+
+            if (round == 0)
+                net_bind(xpub, (transport)via);
+            snprintf(endpoint, sizeof endpoint, "%s", sennit_sock_last_endpoint(xpub));
+            net_connect(xsub, endpoint);
+            NET_UNTIL(&n, net_stats(xpub).connections == 1);
+            for (int i = 0; i < 5; i++)
+                net_send(xsub, "m");
+            sennit_sock_close(xsub);
+            NET_UNTIL(&n, net_stats(xpub).connections == 0);
+            for (int i = 0; i < 5; i++)
+                assert_string_equal(net_recv_flags(xpub, SENNIT_DONTWAIT), "m");
+            assert_string_equal(net_recv_flags(xpub, SENNIT_DONTWAIT), "EAGAIN");
+            assert_int_equal(sennit_sock_get_peers(xpub, NULL, 0), 0);
+        }
+        net_close(&n);
+    }
+}
+
+/* Without memory in the middle of it, and for the rest as well. */
+static void
+a_publication_that_finds_no_memory_is_missed_once(void **state)
+{
+    static uint8_t body[5000];
+
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        uint64_t failed = 1;
+
+        for (uint64_t k = 1; failed > 0; k++) {
+            sennit_sock *pub;
+            sennit_sock *sub;
+            sennit_sock_stats stats;
+
+            net_open(&n);
+            pub = net_sock(&n, SENNIT_PUB, NULL);
+            sub = net_sock(&n, SENNIT_SUB, NULL);
+            assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }),
+                             SENNIT_OK);
+            net_join(&n, pub, sub, (transport)via);
+            assert_int_equal(sennit_sock_wait_subscriptions(pub, 1, DEADLINE_MS),
+                             SENNIT_OK);
+            failed = n.alloc.failed;
+            n.alloc.fail_at = n.alloc.requests + k;
+            n.alloc.fail_count = UINT64_MAX;
+            for (int i = 0; i < 6; i++) {
+                sennit_msg msg;
+
+                assert_int_equal(
+                    sennit_msg_init_copy(&msg, body, i % 2 == 0 ? 3000 : sizeof body),
+                    SENNIT_OK);
+                assert_int_equal(sennit_sock_send(pub, &msg, i < 5 ? SENNIT_MORE : 0),
+                                 SENNIT_OK);
+                sennit_msg_fini(&msg);
+            }
+            failed = n.alloc.failed - failed;
+            n.alloc.fail_at = 0;
+            stats = net_stats(pub);
+            assert_int_equal(stats.delivered_msgs + stats.queued_msgs +
+                                 stats.dropped_hwm_msgs + stats.dropped_disconnect_msgs +
+                                 stats.dropped_memory_msgs,
+                             1);
+            net_close(&n);
+        }
+    }
+}
+
 int
 main(void)
 {
@@ -803,6 +926,9 @@ main(void)
         cmocka_unit_test(
             after_disconnect_what_is_queued_leaves_and_nothing_more_is_accepted),
         cmocka_unit_test(a_subscription_behind_unread_messages_counts_when_they_are_read),
+        cmocka_unit_test(subscriptions_are_not_counted_as_messages),
+        cmocka_unit_test(an_xpub_hears_all_of_a_peer_that_left),
+        cmocka_unit_test(a_publication_that_finds_no_memory_is_missed_once),
         cmocka_unit_test(after_unbind_what_is_queued_leaves_and_nothing_more_is_accepted),
     };
 

@@ -236,8 +236,8 @@ ack(sni_pipe *pipe, uint64_t msgs, uint64_t bytes, uint64_t step)
         sni_couple_ring(pipe->inproc->couple, !pipe->inproc->side);
 }
 
-static bool
-next_frame(sni_pipe *pipe, sni_msg *msg)
+bool
+sni_couple_next(sni_pipe *pipe, sni_msg *msg)
 {
     sni_inproc *end = pipe->inproc;
 
@@ -269,7 +269,7 @@ next_heard(sni_pipe *pipe, sni_msg *msg)
 {
     sni_inproc *end = pipe->inproc;
 
-    if (end->heard == HEARD_IN_A_ROW || !next_frame(pipe, msg))
+    if (end->heard == HEARD_IN_A_ROW || !sni_couple_next(pipe, msg))
         return false;
     end->heard += !msg->more;
     return true;
@@ -395,7 +395,7 @@ sni_couple_push(sni_pipe *pipe, sni_msg *msg, bool more)
 sennit_err
 sni_couple_pull(sni_pipe *pipe, sni_msg *msg)
 {
-    if (!next_frame(pipe, msg))
+    if (!sni_couple_next(pipe, msg))
         return SENNIT_EAGAIN;
     msg->peer = pipe->peer.number;
     sni_inproc_count_received(pipe, msg);

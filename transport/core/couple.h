@@ -96,6 +96,10 @@ void sni_couple_tell_marks(sni_pipe *pipe);
 
 sennit_err sni_couple_push(sni_pipe *pipe, sni_msg *msg, bool more);
 sennit_err sni_couple_pull(sni_pipe *pipe, sni_msg *msg);
+
+/* The next frame of any kind, as it was sent, from what has arrived. */
+bool sni_couple_next(sni_pipe *pipe, sni_msg *msg);
+
 sennit_err sni_couple_greet(sni_pipe *pipe, sni_msg *msg);
 void sni_couple_rollback(sni_pipe *pipe);
 bool sni_couple_full(const sni_pipe *pipe);

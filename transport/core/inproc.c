@@ -200,6 +200,7 @@ static sennit_err
 join(sennit_sock *binder, sni_pipe *near)
 {
     sni_pipe *far = near->inproc->mate;
+    uint64_t early = waited(near);
     sennit_err err;
 
     if (!goes_with(binder->type, near->sock->type))
@@ -225,7 +226,7 @@ join(sennit_sock *binder, sni_pipe *near)
     }
     if (near->inproc->couple != NULL)
         sni_couple_leave(near);
-    sni_inproc_count_delivered(near, waited(near));
+    sni_inproc_count_delivered(near, early);
     say_ready(far);
     say_ready(near);
     sni_inproc_arrived(far);
@@ -234,6 +235,8 @@ join(sennit_sock *binder, sni_pipe *near)
     sni_pipe_update_writable(far);
     return SENNIT_OK;
 }
+
+static void hear_the_rest(sni_pipe *pipe);
 
 /* The other end takes no more and reads what it has. */
 static void
@@ -245,8 +248,10 @@ part_mate(sni_pipe *pipe)
     mate->inproc->mate = NULL;
     sni_msgq_rollback(&pipe->inq);
     sni_msgq_rollback(&mate->inq);
-    if (mate->sock != NULL)
+    if (mate->sock != NULL) {
+        hear_the_rest(mate);
         sni_pipe_retire(mate);
+    }
 }
 
 /* A connect that waits: what it has sent is lost, and its place with it. */
@@ -500,6 +505,7 @@ over(sni_pipe *pipe)
     end->err = other->err;
     end->reason = other->reason;
     sni_couple_part(pipe, SENNIT_OK, "");
+    hear_the_rest(pipe);
     sni_pipe_retire(pipe);
 }
 
@@ -830,21 +836,41 @@ sni_inproc_forget(sennit_sock *sock)
 /* ---- for pipes --------------------------------------------------------- */
 
 static bool
+is_control(const sni_msg *msg)
+{
+    return msg->peer == SNI_FRAME_SUBSCRIBE || msg->peer == SNI_FRAME_CANCEL;
+}
+
+static bool
 next_frame(sni_pipe *pipe, sni_msg *msg)
 {
     sni_pipe *mate = pipe->inproc->mate;
 
     if (!sni_msgq_pop(&pipe->inq, msg))
         return false;
+    if (is_control(msg)) {
+        pipe->inproc->control_msgs--;
+        pipe->inproc->control_bytes -= sni_msg_size_of(msg);
+    }
     if (!msg->more && mate != NULL && mate->inproc->met)
         sni_pipe_update_writable(mate);
     return true;
 }
 
+/* Nothing more will come. */
+static bool
+is_alone(const sni_pipe *pipe)
+{
+    const sni_inproc *end = pipe->inproc;
+
+    return end->mate == NULL && (end->couple == NULL || end->parted);
+}
+
 bool
 sni_inproc_hears(const sni_pipe *pipe)
 {
-    return !pipe->peer.paused && !sni_link_linked(&pipe->inproc->ending);
+    return (!pipe->peer.paused || is_alone(pipe)) &&
+           !sni_link_linked(&pipe->inproc->ending);
 }
 
 sennit_err
@@ -873,6 +899,30 @@ sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg))
     return err;
 }
 
+/* The peer of a publisher has gone, and nobody would come for what it has sent: marks or
+ * not, it is heard now. */
+static void
+hear_the_rest(sni_pipe *pipe)
+{
+    if (pipe->sock->pattern.ops->take != NULL && pipe->peer.connected &&
+        !pipe->sock->closed)
+        (void)sni_inproc_hear(pipe, pipe->inproc->couple != NULL ? sni_couple_next
+                                                                 : next_frame);
+}
+
+/* What a publisher has not heard by then is never read. */
+static void
+forget_the_rest(sni_pipe *pipe)
+{
+    if (pipe->sock->pattern.ops->take == NULL)
+        return;
+    sni_msgq_fini(&pipe->inq);
+    pipe->inproc->control_msgs = 0;
+    pipe->inproc->control_bytes = 0;
+    if (pipe->inproc->couple != NULL)
+        sni_couple_discard(pipe);
+}
+
 /* Whether the application is in the middle of a message from it. */
 static bool
 is_reading(const sni_pipe *pipe)
@@ -896,8 +946,16 @@ sni_inproc_arrived(sni_pipe *pipe)
     sni_pipe_update_unread(pipe);
 }
 
-/* The first message in the inq of which nothing is read; greetings are not for us to take
- * back. */
+/* Greetings and subscriptions are not for us to take back. */
+static size_t
+skip_fixed(const sni_msgq *queue, size_t at)
+{
+    while (at < queue->readable && sni_msgq_at(queue, at)->peer != SNI_FRAME_DATA)
+        at++;
+    return at;
+}
+
+/* The first message in the inq of which nothing is read. */
 static size_t
 first_loose(const sni_pipe *pipe)
 {
@@ -906,9 +964,7 @@ first_loose(const sni_pipe *pipe)
 
     if (queue->readable > 0 && is_reading(pipe))
         at = sni_msgq_behind(queue, 0);
-    while (at < queue->readable && sni_msgq_at(queue, at)->peer == SNI_FRAME_GREETING)
-        at++;
-    return at;
+    return skip_fixed(queue, at);
 }
 
 static bool
@@ -932,7 +988,7 @@ sni_inproc_take_back(sni_pipe *pipe, const sennit_bytes *topic)
     queue = &mate->inq;
     at = first_loose(mate);
     while (topic != NULL && at < queue->readable && !begins_with(queue, at, *topic))
-        at = sni_msgq_behind(queue, at);
+        at = skip_fixed(queue, sni_msgq_behind(queue, at));
     if (at >= queue->readable)
         return false;
     sni_msgq_drop(queue, at);
@@ -954,7 +1010,7 @@ keep_newest(sni_pipe *pipe)
     size_t at = first_loose(mate);
 
     while (at < mate->inq.readable &&
-           sni_msgq_behind(&mate->inq, at) < mate->inq.readable &&
+           skip_fixed(&mate->inq, sni_msgq_behind(&mate->inq, at)) < mate->inq.readable &&
            sni_inproc_take_back(pipe, NULL)) {
         pipe->counts.conflated_out_msgs++;
         pipe->sock->stats.dropped_conflated_msgs++;
@@ -1048,9 +1104,14 @@ subscribe_mate(sni_pipe *mate, sni_msg *msg)
     if (!mate->attached)
         return SENNIT_OK;
     if (mate->inq.count > 0) {
+        size_t size = sni_msg_size_of(msg);
         sennit_err err = sni_msg_own(msg);
 
-        return err ? err : sni_msgq_push(&mate->inq, msg, false);
+        if (err == SENNIT_OK)
+            err = sni_msgq_push(&mate->inq, msg, false);
+        mate->inproc->control_msgs += err == SENNIT_OK;
+        mate->inproc->control_bytes += err ? 0 : size;
+        return err;
     }
     return sni_pattern_subscription(&mate->sock->pattern, &mate->peer,
                                     msg->peer == SNI_FRAME_SUBSCRIBE,
@@ -1158,7 +1219,8 @@ sni_inproc_full(const sni_pipe *pipe)
         msgs = msgs && theirs->recv_hwm_msgs ? msgs + (size_t)theirs->recv_hwm_msgs : 0;
         bytes = bytes && theirs->recv_hwm_bytes ? bytes + theirs->recv_hwm_bytes : 0;
     }
-    return (msgs != 0 && queue->msgs >= msgs) || (bytes != 0 && queue->bytes >= bytes);
+    return (msgs != 0 && queue->msgs - end->mate->inproc->control_msgs >= msgs) ||
+           (bytes != 0 && queue->bytes - end->mate->inproc->control_bytes >= bytes);
 }
 
 size_t
@@ -1215,6 +1277,7 @@ sni_inproc_lost(sni_pipe *pipe)
 
     if (end == NULL || !pipe->attached || !pipe->peer.connected)
         return;
+    forget_the_rest(pipe);
     sni_pattern_disconnected(&pipe->sock->pattern, &pipe->peer, false);
     if (!end->met)
         return;

@@ -30,14 +30,16 @@ typedef struct sni_inproc {
     uint64_t early_bytes;
     uint64_t written_bytes; /* of the message being sent to a couple */
     uint64_t read_bytes;    /* of the one being pulled */
-    unsigned heard;         /* of what a publisher hears, in this turn */
-    bool connecter;         /* this end called connect */
-    bool swallow;           /* the rest of the message being sent is dropped */
-    bool due;               /* somebody has bound the name in the middle of a message */
-    bool met;               /* READY was said */
-    bool parted;            /* the couple has ended */
-    bool behind;            /* it was not all, and the rest is heard in the next turn */
-    char name[];            /* what follows inproc:// */
+    size_t control_msgs;    /* subscriptions in the inq, which are not messages */
+    size_t control_bytes;
+    unsigned heard; /* of what a publisher hears, in this turn */
+    bool connecter; /* this end called connect */
+    bool swallow;   /* the rest of the message being sent is dropped */
+    bool due;       /* somebody has bound the name in the middle of a message */
+    bool met;       /* READY was said */
+    bool parted;    /* the couple has ended */
+    bool behind;    /* it was not all, and the rest is heard in the next turn */
+    char name[];    /* what follows inproc:// */
 } sni_inproc;
 
 /* What a frame on its way is, in place of its peer's number. */

@@ -232,9 +232,11 @@ has_room(const sni_session *session)
     const sennit_sock_opts *opts = &session->sock->opts;
     const sni_pipe *pipe = session->pipe;
 
+    if (session->hung_up)
+        return true;
     if (pipe->peer.paused)
         return false;
-    if (pipe->peer.unread == 0 || session->hung_up)
+    if (pipe->peer.unread == 0)
         return true;
     /* The newest takes the place of the others, unless one is half read. */
     if (opts->conflate)
@@ -263,7 +265,8 @@ takes_events(const sni_session *session)
     if (session->is_ending)
         return false;
     return !session->ready || sock->closed ||
-           (sock->pattern.ops->take != NULL && !session->pipe->peer.paused);
+           (sock->pattern.ops->take != NULL &&
+            (!session->pipe->peer.paused || session->hung_up));
 }
 
 /* Takes: `msg`. */
@@ -415,10 +418,7 @@ hung_up(sni_session *session)
     if (session->is_ending || session->recv.pending)
         return;
     session->hung_up = true;
-    if (session->sock->pattern.ops->take != NULL)
-        sni_session_end(session, SENNIT_ECONNRESET, "closed by peer");
-    else
-        sni_session_take_turns(session);
+    sni_session_take_turns(session);
 }
 
 void
