@@ -447,12 +447,15 @@ typedef struct sennit_sock_opts {
                                   connection; -1: as the interval, 0: never. A receiver
                                   at its marks reads nothing, PINGs neither: it lives by
                                   its own. So set the interval at both ends, and none
-                                  longer than the other's timeout */
+                                  longer than the other's timeout. While our own output
+                                  is stuck nothing counts as silence: a host that is
+                                  dead then shows by tcp_user_timeout_ms */
     int heartbeat_ttl_ms;      /* [next] the peer ends it if it hears nothing for so long;
                                   0 .. 65500, in steps of 100; 0: it does not */
 
     /* Bounds on what a peer may send; beyond, its connection is closed. */
-    uint64_t recv_frame_max_bytes; /* [next] 0: no limit (MAXMSGSIZE) */
+    uint64_t recv_frame_max_bytes; /* [next] 0: no limit (MAXMSGSIZE). Like the next two
+                                      not for inproc, which has no wire */
     uint64_t
         recv_message_max_bytes; /* [next] all frames of a message together; 0: none */
     uint32_t recv_message_max_parts; /* [next] frames of one message; 0: no limit */
@@ -502,17 +505,18 @@ typedef struct sennit_sock_opts {
     bool req_correlate;     /* [now] REQ: requests carry a number, replies with another
                                one are dropped */
     bool req_relaxed;       /* [now] REQ: may send again without a reply, the old
-                               request's reply is then dropped */
+                               request's reply is then dropped, also when that send
+                               gives EAGAIN */
 
     /* Publish-subscribe */
     sennit_xpub_verbose xpub_verbose;   /* [now] XPUB */
     sennit_xpub_manual xpub_manual;     /* [now] XPUB */
     sennit_bytes xpub_welcome;          /* [next] XPUB: first message to a subscriber */
     sennit_slow_policy slow_subscriber; /* [now] PUB, XPUB */
-    bool invert_matching;      /* [next] PUB, XPUB, SUB: what does NOT match is sent or
-                                  received; set it at both ends */
-    bool only_first_subscribe; /* [now] XPUB, XSUB: only the first frame of a message
-                                  may be a subscription */
+    bool invert_matching;          /* [now] PUB, XPUB, SUB: what does NOT match is sent or
+                                      received; set it at both ends */
+    bool only_first_subscribe;     /* [now] XPUB, XSUB: only the first frame of a message
+                                      may be a subscription */
     bool xsub_verbose_unsubscribe; /* [now] XSUB: every unsubscribe is sent on */
     bool stream_notify;            /* [open] STREAM: [identity, empty] at connect and
                                       disconnect */
@@ -757,7 +761,8 @@ SENNIT_API const char *sennit_event_name(sennit_event_kind kind);
 
 /* Totals since open. A message that was sent is delivered to the kernel or the inproc
  * peer, or still queued, or in exactly one `dropped_` counter; PUB, XPUB and XSUB count
- * its copies there. What send takes and is for no peer is no message: an XSUB's of
+ * its copies there. This holds between messages: one that is being dropped counts there
+ * at its first frame. What send takes and is for no peer is no message: an XSUB's of
  * subscriptions only, a STREAM's without an octet. */
 typedef struct sennit_sock_stats {
     uint64_t sent_msgs;            /* accepted by send, whole messages */
