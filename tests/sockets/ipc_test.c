@@ -298,7 +298,7 @@ static void
 an_abstract_name_has_no_file(void **state)
 {
     sennit_sock *pull;
-    char name[64];
+    char name[128];
 
     (void)state;
     snprintf(name, sizeof name, "ipc://@%s", directory + 5);

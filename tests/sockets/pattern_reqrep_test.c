@@ -299,10 +299,11 @@ joined(const char *a, const char *b, const char *c)
 {
     static char text[4][128];
     static unsigned next;
-    char *to = text[next++ % 4];
+    char whole[sizeof text[0]];
 
-    snprintf(to, sizeof text[0], "%s%s%s", a, b, c);
-    return to;
+    /* One part may be what an earlier call gave. */
+    snprintf(whole, sizeof whole, "%s%s%s", a, b, c);
+    return memcpy(text[next++ % 4], whole, sizeof whole);
 }
 
 static void

@@ -95,9 +95,9 @@ a_written_command_reads_back(void **state)
         uint8_t *data = calloc(1, sizes[i] + 1);
         uint8_t *out = malloc(SNI_FRAME_HEAD_MAX + 10 + sizes[i]);
         size_t size = sni_command_write(out, "SUBSCRIBE", sni_bytes(data, sizes[i]));
-        sni_frame_head head;
+        sni_frame_head head = { 0 };
         sni_command command;
-        size_t used;
+        size_t used = 0;
 
         assert_int_equal(sni_frame_head_read(sni_bytes(out, size), &head, &used),
                          SNI_PARSE_DONE);

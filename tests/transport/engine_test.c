@@ -596,8 +596,8 @@ check_pong_place(const test_rig *rig, const test_wire *data, size_t written)
     size_t boundary = 0;
 
     while (boundary < written) {
-        sni_frame_head head;
-        size_t used;
+        sni_frame_head head = { 0 };
+        size_t used = 0;
 
         assert_int_equal(
             sni_frame_head_read(sni_bytes(data->data + boundary, data->size - boundary),
@@ -717,8 +717,8 @@ what_is_added_while_a_batch_is_being_sent_does_not_move_it(void **state)
             test_rig seen = { 0 };
 
             while (at < rig.output_size) {
-                sni_frame_head head;
-                size_t used;
+                sni_frame_head head = { 0 };
+                size_t used = 0;
 
                 assert_int_equal(
                     sni_frame_head_read(sni_bytes(rig.output + at, rig.output_size - at),

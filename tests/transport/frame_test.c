@@ -10,8 +10,8 @@ static const struct head_row {
     const char *wire;
     size_t wire_size;
     sni_parse parse;
-    sni_frame_head head;
-    size_t used;
+    sni_frame_head head = { 0 };
+    size_t used = 0;
 } rows[] = {
     { "nothing", WIRE(""), SNI_PARSE_MORE, { 0 }, 0 },
     { "flags only", WIRE("\x00"), SNI_PARSE_MORE, { 0 }, 0 },
@@ -102,8 +102,8 @@ what_is_written_reads_back_in_the_shortest_form(void **state)
         for (int kind = 0; kind < 3; kind++) {
             uint8_t out[SNI_FRAME_HEAD_MAX];
             size_t size = sni_frame_head_write(out, kind == 1, kind == 2, sizes[i]);
-            sni_frame_head head;
-            size_t used;
+            sni_frame_head head = { 0 };
+            size_t used = 0;
 
             assert_int_equal(size, sizes[i] < 256 ? 2 : 9);
             assert_int_equal(sni_frame_head_read(sni_bytes(out, size), &head, &used),

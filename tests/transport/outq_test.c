@@ -251,8 +251,8 @@ boundary_after(const fixture *f, size_t written)
     size_t at = 0;
 
     while (at < written) {
-        sni_frame_head head;
-        size_t used;
+        sni_frame_head head = { 0 };
+        size_t used = 0;
 
         assert_int_equal(
             sni_frame_head_read(sni_bytes(f->wire + at, f->wire_size - at), &head, &used),

@@ -112,10 +112,10 @@ every_type_writes_a_ready_its_peers_accept(void **state)
             const char *name = sennit_sock_type_name((sennit_sock_type)type);
             bool fits = sni_socktype_accepts((sennit_sock_type)peer,
                                              sni_bytes(name, strlen(name)));
-            sni_frame_head head;
+            sni_frame_head head = { 0 };
             sni_command command;
             sni_ready ready;
-            size_t used;
+            size_t used = 0;
 
             assert_true(size <= sizeof out);
             assert_int_equal(sni_frame_head_read(sni_bytes(out, size), &head, &used),

@@ -252,7 +252,7 @@ sni_pipe_endpoint(const sni_pipe *pipe, char *text, size_t size)
         if (dialer->pipe == pipe)
             endpoint = dialer->endpoint;
     }
-    snprintf(text, size, "%s", endpoint);
+    snprintf(text, size, "%.*s", (int)size - 1, endpoint);
 }
 
 void
