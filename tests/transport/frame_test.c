@@ -10,8 +10,8 @@ static const struct head_row {
     const char *wire;
     size_t wire_size;
     sni_parse parse;
-    sni_frame_head head = { 0 };
-    size_t used = 0;
+    sni_frame_head head;
+    size_t used;
 } rows[] = {
     { "nothing", WIRE(""), SNI_PARSE_MORE, { 0 }, 0 },
     { "flags only", WIRE("\x00"), SNI_PARSE_MORE, { 0 }, 0 },
