@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* `sennit cat`: a socket driven by hand. Here: opening and closing what a run works
  * with, and the help text. */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <sennit/sennit.h>
@@ -14,6 +12,7 @@
 #include "cat_args.h"
 #include "cat_run.h"
 #include "command.h"
+#include "signals.h"
 #include "usage.h"
 
 /* ---- Opening ---------------------------------------------------------- */
@@ -127,30 +126,14 @@ open_socket(const cat_args *args, sennit_loop *loop, sennit_sock **sock)
     return err ? say_failure("socket", err) : attach(args, *sock);
 }
 
-/* Gives: a descriptor that reads SIGINT and SIGTERM, which no longer end the process
- * by themselves; -1 after a line on stderr. */
-static int
-open_signals(void)
-{
-    sigset_t signals;
-    int fd;
-
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigprocmask(SIG_BLOCK, &signals, NULL);
-    fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (fd < 0)
-        cli_say("cat: signalfd: %s", strerror(errno));
-    return fd;
-}
-
 static int
 run(const cat_args *args)
 {
+    static const int signals[] = { SIGINT, SIGTERM };
     sennit_loop *loop = NULL;
     sennit_sock *sock = NULL;
-    int exit_code, signal_fd = open_signals();
+    int exit_code,
+        signal_fd = cli_open_signals("cat", signals, sizeof signals / sizeof *signals);
 
     if (signal_fd < 0)
         return CLI_FAILED;

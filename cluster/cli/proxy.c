@@ -15,6 +15,7 @@
 #include <sennit/sennit.h>
 
 #include "command.h"
+#include "signals.h"
 #include "sock_option.h"
 #include "suggest.h"
 #include "usage.h"
@@ -323,25 +324,6 @@ attach(proxy_run *run, place at)
     }
 }
 
-/* Gives: a descriptor that reads the signals that mean something here, which no longer
- * do anything by themselves; -1 after a line on stderr. */
-static int
-open_signals(void)
-{
-    sigset_t signals;
-    int fd;
-
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &signals, NULL);
-    fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (fd < 0)
-        cli_say("proxy: signalfd: %s", strerror(errno));
-    return fd;
-}
-
 static int
 begin(proxy_run *run)
 {
@@ -432,6 +414,7 @@ static int
 proxy_main(const cli_command *command, int argc, char **argv)
 {
     proxy_run run = { .loop = NULL };
+    static const int signals[] = { SIGINT, SIGTERM, SIGUSR1 };
     int exit_code;
 
     for (place i = FRONT; i < PLACES; i++) {
@@ -440,7 +423,7 @@ proxy_main(const cli_command *command, int argc, char **argv)
     }
     if (!parse(&run, argc, argv, command->help, &exit_code))
         return exit_code;
-    run.signal_fd = open_signals();
+    run.signal_fd = cli_open_signals("proxy", signals, sizeof signals / sizeof *signals);
     if (run.signal_fd < 0)
         return CLI_FAILED;
     exit_code = begin(&run);
