@@ -1054,11 +1054,6 @@ sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
     size_t size;
     sennit_err err;
 
-    if (end->swallow) {
-        sennit_msg_fini(sni_msg_public(msg));
-        end->swallow = more;
-        return SENNIT_OK;
-    }
     if (end->mate == NULL && (end->couple == NULL || end->parted)) {
         sennit_msg_fini(sni_msg_public(msg));
         sni_pipe_count_disconnect(pipe, !more);
@@ -1169,11 +1164,10 @@ sni_inproc_resume(sni_pipe *pipe)
 }
 
 void
-sni_inproc_abandon(sni_pipe *pipe, bool more)
+sni_inproc_abandon(sni_pipe *pipe)
 {
     sni_inproc *end = pipe->inproc;
 
-    end->swallow = more;
     if (end->mate != NULL)
         sni_msgq_rollback(&end->mate->inq);
     else if (end->couple != NULL)

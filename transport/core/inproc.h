@@ -34,7 +34,6 @@ typedef struct sni_inproc {
     size_t control_bytes;
     unsigned heard; /* of what a publisher hears, in this turn */
     bool connecter; /* this end called connect */
-    bool swallow;   /* the rest of the message being sent is dropped */
     bool due;       /* somebody has bound the name in the middle of a message */
     bool met;       /* READY was said */
     bool parted;    /* the couple has ended */
@@ -90,8 +89,9 @@ sennit_err sni_inproc_subscribe(sni_pipe *pipe, bool on, sennit_bytes topic);
 sennit_err sni_inproc_greet(sni_pipe *pipe, sennit_bytes body);
 void sni_inproc_resume(sni_pipe *pipe);
 
-/* The peer misses the whole message of which a frame could not be pushed. */
-void sni_inproc_abandon(sni_pipe *pipe, bool more);
+/* The peer misses the whole message of which a frame could not be pushed; its further
+ * frames are not pushed either. */
+void sni_inproc_abandon(sni_pipe *pipe);
 
 /* Parts it at the end of the turn. Repeats are no-ops. */
 void sni_inproc_end(sni_pipe *pipe, sennit_err err, const char *reason);

@@ -53,7 +53,7 @@ miss_publication(sni_pipe *pipe)
     pipe->counts.dropped_memory_msgs++;
     pipe->sock->stats.dropped_memory_msgs++;
     if (pipe->inproc != NULL)
-        sni_inproc_abandon(pipe, false);
+        sni_inproc_abandon(pipe);
     else if (!sni_outq_abandon(&pipe->outq, false) && pipe->session != NULL)
         sni_session_end(pipe->session, SENNIT_ENOMEM, "no memory to queue a publication");
 }
