@@ -428,9 +428,8 @@ an_unfinished_message_can_be_taken_back_unless_it_is_on_its_way(void **state)
             }
             if (f.open && test_rng_chance(&rng, 30)) {
                 bool begun = written > open_begin(&f);
-                bool more = test_rng_chance(&rng, 50);
 
-                if (sni_outq_abandon(&f.queue, more) == begun)
+                if (sni_outq_abandon(&f.queue) == begun)
                     fail_msg(
                         "%s step %d: taken back although it was begun, or not although "
                         "it was not",
@@ -440,8 +439,6 @@ an_unfinished_message_can_be_taken_back_unless_it_is_on_its_way(void **state)
                 f.wire_size = open_begin(&f);
                 f.msgs--;
                 f.open = false;
-                if (more)
-                    assert_false(push(&f, 10, false));
             }
             check_waiting(&f, written, name);
             if (f.queue.msgs != msgs_finished(&f) - msgs_ended_by(&f, written))
@@ -467,7 +464,7 @@ a_message_dropped_with_its_connection_leaves_nothing_to_take_back(void **state)
     f.msgs = 0;
     push(&f, 20, true);
     /* Only the twenty, not the hundred of before. */
-    assert_true(sni_outq_abandon(&f.queue, false));
+    assert_true(sni_outq_abandon(&f.queue));
     f.wire_size = 0;
     check_waiting(&f, 0, "after");
     fixture_fini(&f);
@@ -892,7 +889,7 @@ model_drop_before(model *m, sennit_time before)
 }
 
 static void
-model_abandon(model *m, bool more)
+model_abandon(model *m)
 {
     size_t open = m->count;
     size_t begin = 0;
@@ -903,15 +900,15 @@ model_abandon(model *m, bool more)
     for (size_t i = 0; i < open; i++)
         begin += m->msgs[i].size;
     held = open < m->count && m->msgs[open].size > 0 && (begin < m->lent + m->written);
-    if (sni_outq_abandon(m->queue, more) == held)
+    if (sni_outq_abandon(m->queue) == held)
         fail_msg("%s: taken back although it was begun, or not although it was not",
                  m->where);
     if (held)
         m->doomed = true;
     else if (open < m->count)
         model_remove(m, open);
-    m->open = more;
-    m->swallow = more || m->doomed;
+    m->open = false;
+    m->swallow = m->doomed;
 }
 
 static void
@@ -1024,7 +1021,7 @@ random_step(model *m, test_rng *rng)
         break;
     case 5:
         if (m->open)
-            model_abandon(m, test_rng_chance(rng, 50));
+            model_abandon(m);
         break;
     case 6:
         if (test_rng_chance(rng, 30))
@@ -1074,7 +1071,7 @@ messages_are_whole_or_not_there_whatever_happens(void **state)
 }
 
 /* All orders of the calls that a queue can get, so many in a row. */
-static const char calls[] = "pmeMbwWrodtax";
+static const char calls[] = "pmeMbwWrodta";
 
 static void
 call(model *m, char name)
@@ -1115,13 +1112,9 @@ call(model *m, char name)
     case 't':
         model_drop_before(m, m->queue->now);
         break;
-    case 'a':
+    default: /* a */
         if (m->open)
-            model_abandon(m, false);
-        break;
-    default:
-        if (m->open)
-            model_abandon(m, true);
+            model_abandon(m);
         break;
     }
 }
@@ -1269,7 +1262,7 @@ an_abandoned_message_goes_with_its_connection_and_nothing_stands_behind_it(void 
     push(&f, 10, false);
     push(&f, 20, true);
     sni_outq_parts(&f.queue, 0, parts, 4, SIZE_MAX);
-    assert_false(sni_outq_abandon(&f.queue, false));
+    assert_false(sni_outq_abandon(&f.queue));
     f.open = false;
     assert_false(push(&f, 30, false));
     /* The send was retracted: of the first message nothing was written, so it stays. */

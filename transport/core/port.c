@@ -54,7 +54,7 @@ miss_publication(sni_pipe *pipe)
     pipe->sock->stats.dropped_memory_msgs++;
     if (pipe->inproc != NULL)
         sni_inproc_abandon(pipe);
-    else if (!sni_outq_abandon(&pipe->outq, false) && pipe->session != NULL)
+    else if (!sni_outq_abandon(&pipe->outq) && pipe->session != NULL)
         sni_session_end(pipe->session, SENNIT_ENOMEM, "no memory to queue a publication");
 }
 

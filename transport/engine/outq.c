@@ -378,7 +378,7 @@ take_back(sni_outq *queue, size_t size)
 }
 
 bool
-sni_outq_abandon(sni_outq *queue, bool more)
+sni_outq_abandon(sni_outq *queue)
 {
     bool held = !queue->doomed && queue->open_bytes > queue->bytes - queue->lent;
 
@@ -386,7 +386,7 @@ sni_outq_abandon(sni_outq *queue, bool more)
         queue->doomed = true;
     else if (!queue->doomed)
         take_back(queue, queue->open_bytes);
-    swallow(queue, more);
+    swallow(queue, false);
     check_law(queue);
     return !held;
 }

@@ -97,11 +97,11 @@ sennit_err sni_outq_push_encoded(sni_outq *queue, const sni_encoded *encoded, bo
  * continue the last, is better copied than referenced: each keeps its whole chunk. */
 bool sni_outq_scattered(const sni_outq *queue, const sni_encoded *encoded);
 
-/* There is no memory for a frame of the newest message: takes back its frames and
- * drops those still to come (`more`: there are some). False when it is partly written or
- * lent, so that only the end of the connection can drop it: until restart() all that is
- * pushed is dropped. Either way its caller counts it. */
-bool sni_outq_abandon(sni_outq *queue, bool more);
+/* There is no memory for a frame of the newest message, and none of it will follow: takes
+ * back its frames. False when it is partly written or lent, so that only the end of the
+ * connection can drop it: until restart() all that is pushed is dropped. Either way its
+ * caller counts it. */
+bool sni_outq_abandon(sni_outq *queue);
 
 /* Views of what waits, from the front, `skip` bytes left out; at most `parts_max`
  * of them, and no more than `bytes_max` bytes beyond the first view. All up to the end of
