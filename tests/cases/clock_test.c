@@ -4,53 +4,13 @@
 
 #include <stdio.h>
 
+#include "net.h"
 #include "rng.h"
 #include "sim_world.h"
 #include "wire/greeting.h"
 #include "wire/ready.h"
 
 static test_world w;
-
-static sennit_sock_opts
-defaults(void)
-{
-    sennit_sock_opts opts = SENNIT_SOCK_OPTS_DEFAULT;
-
-    opts.linger_ms = 0;
-    opts.events_max = 4096;
-    return opts;
-}
-
-static sennit_sock *
-open_sock(int loop, sennit_sock_type type, const sennit_sock_opts *opts)
-{
-    sennit_sock *sock;
-
-    assert_int_equal(sennit_sock_open(&sock, w.loops[loop], type, opts), SENNIT_OK);
-    return sock;
-}
-
-static const char *
-bind_any(sennit_sock *sock)
-{
-    assert_int_equal(sennit_sock_bind(sock, "tcp://127.0.0.1:0"), SENNIT_OK);
-    return sennit_sock_last_endpoint(sock);
-}
-
-static bool
-is_connected(void *arg)
-{
-    sennit_sock_stats stats;
-
-    sennit_sock_get_stats(arg, &stats);
-    return stats.connections > 0;
-}
-
-static bool
-is_alone(void *arg)
-{
-    return !is_connected(arg);
-}
 
 /* ---- senders by the clock ---------------------------------------------- */
 
@@ -95,15 +55,15 @@ tick(void *arg)
 static void
 ticker_start(ticker *t, int loop, const char *endpoint, uint32_t count, sennit_time every)
 {
-    const sennit_sock_opts opts = defaults();
+    const sennit_sock_opts opts = test_world_opts();
 
     memset(t, 0, sizeof *t);
-    t->sock = open_sock(loop, SENNIT_PUSH, &opts);
+    t->sock = test_world_sock(&w, loop, SENNIT_PUSH, &opts);
     t->count = count;
     t->every = every;
     t->who = (uint8_t)loop;
     assert_int_equal(sennit_sock_connect(t->sock, endpoint), SENNIT_OK);
-    assert_true(test_world_run_until(&w, is_connected, t->sock, 10 * TEST_S));
+    assert_true(test_world_run_until(&w, test_world_connected, t->sock, 10 * TEST_S));
     assert_int_equal(sennit_timer_start(w.loops[loop], &t->timer, every, tick, t),
                      SENNIT_OK);
 }
@@ -112,7 +72,7 @@ static void
 D35_a_a_quiet_peer_does_not_hold_back_a_busy_one(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    const sennit_sock_opts opts = defaults();
+    const sennit_sock_opts opts = test_world_opts();
     uint32_t next[3] = { 0 };
     sennit_sock *pull;
     ticker quiet;
@@ -120,8 +80,8 @@ D35_a_a_quiet_peer_does_not_hold_back_a_busy_one(void **state)
 
     (void)state;
     test_world_open(&w, &sim, 3);
-    pull = open_sock(0, SENNIT_PULL, &opts);
-    (void)bind_any(pull);
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
+    test_world_bind(pull);
     /* The quiet one is the first in the queue. */
     ticker_start(&quiet, 1, sennit_sock_last_endpoint(pull), 10, 500 * TEST_MS);
     ticker_start(&busy, 2, sennit_sock_last_endpoint(pull), 500, 10 * TEST_MS);
@@ -148,7 +108,7 @@ R67_a_receive_that_gives_up_loses_nothing_that_just_came(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-        sennit_sock_opts opts = defaults();
+        sennit_sock_opts opts = test_world_opts();
         test_rng rng = { seed };
         uint32_t next = 0;
         uint32_t gave_up = 0;
@@ -161,8 +121,8 @@ R67_a_receive_that_gives_up_loses_nothing_that_just_came(void **state)
         sim.faults_ppm[SNI_SIM_LATE] = 200000;
         test_world_open(&w, &sim, 2);
         opts.recv_timeout_ms = 1;
-        pull = open_sock(0, SENNIT_PULL, &opts);
-        (void)bind_any(pull);
+        pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
+        test_world_bind(pull);
         ticker_start(&t, 1, sennit_sock_last_endpoint(pull), 500, TEST_MS);
         t.rng = &rng;
         while (next < 500) {
@@ -193,7 +153,7 @@ static void
 R11_a_handshake_that_drips_in_has_one_deadline(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     uint8_t octets[SNI_GREETING_SIZE + SNI_READY_MAX];
     sennit_sock *router;
     sennit_event event;
@@ -208,8 +168,8 @@ R11_a_handshake_that_drips_in_has_one_deadline(void **state)
     size += sni_ready_write(octets + size, SENNIT_DEALER, (sennit_bytes){ NULL, 0 });
     test_world_open(&w, &sim, 1);
     opts.handshake_timeout_ms = 1000;
-    router = open_sock(0, SENNIT_ROUTER, &opts);
-    test_raw_connect(&raw, &w, bind_any(router));
+    router = test_world_sock(&w, 0, SENNIT_ROUTER, &opts);
+    test_raw_connect(&raw, &w, test_world_bind(router));
     began = sni_sim_now(w.sim);
     while (!raw.closed && said < size) {
         test_raw_send(&raw, &w, octets + said++, 1);
@@ -230,7 +190,7 @@ static void
 R18_peers_that_do_not_go_together_say_so_and_back_off(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     sennit_sock *req;
     sennit_sock *pub;
     sennit_event event;
@@ -241,9 +201,9 @@ R18_peers_that_do_not_go_together_say_so_and_back_off(void **state)
     test_world_open(&w, &sim, 2);
     opts.reconnect_min_ms = 100;
     opts.reconnect_max_ms = 10000;
-    req = open_sock(0, SENNIT_REQ, &opts);
-    pub = open_sock(1, SENNIT_PUB, &opts);
-    assert_int_equal(sennit_sock_connect(pub, bind_any(req)), SENNIT_OK);
+    req = test_world_sock(&w, 0, SENNIT_REQ, &opts);
+    pub = test_world_sock(&w, 1, SENNIT_PUB, &opts);
+    net_connect(pub, test_world_bind(req));
     test_world_run(&w, 60 * TEST_S);
     while (sennit_sock_next_event(pub, &event) == SENNIT_OK) {
         assert_int_not_equal(event.kind, SENNIT_EVENT_READY);
@@ -281,7 +241,7 @@ static void
 R59_after_fifty_days_everything_goes_on(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     sennit_sock *pull;
     sennit_sock *push;
     sennit_timer timer = { 0 };
@@ -295,14 +255,14 @@ R59_after_fifty_days_everything_goes_on(void **state)
     opts.heartbeat_interval_ms = 600000;
     opts.recv_timeout_ms = 60000;
     opts.send_timeout_ms = 60000;
-    pull = open_sock(0, SENNIT_PULL, &opts);
-    push = open_sock(1, SENNIT_PUSH, &opts);
-    assert_int_equal(sennit_sock_connect(push, bind_any(pull)), SENNIT_OK);
-    assert_true(test_world_run_until(&w, is_connected, push, TEST_S));
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
+    push = test_world_sock(&w, 1, SENNIT_PUSH, &opts);
+    net_connect(push, test_world_bind(pull));
+    assert_true(test_world_run_until(&w, test_world_connected, push, TEST_S));
     /* Up to five seconds before it, and then through it. */
     test_world_run(&w, (UINT64_C(1) << 32) * TEST_MS - sni_sim_now(w.sim) - 5 * TEST_S);
     for (int i = 0; i < 4; i++) {
-        assert_true(is_connected(push));
+        assert_true(test_world_connected(push));
         assert_int_equal(sennit_sock_send_bytes(push, "on", 2, 0), SENNIT_OK);
         assert_int_equal(sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0),
                          SENNIT_OK);
@@ -315,8 +275,8 @@ R59_after_fifty_days_everything_goes_on(void **state)
         assert_int_equal(sni_sim_now(w.sim) - before, 60 * TEST_S);
         assert_int_equal(fired - before, 30 * TEST_S);
         sni_sim_reset_all(w.sim);
-        assert_true(test_world_run_until(&w, is_alone, push, TEST_S));
-        assert_true(test_world_run_until(&w, is_connected, push, 10 * TEST_S));
+        assert_true(test_world_run_until(&w, test_world_alone, push, TEST_S));
+        assert_true(test_world_run_until(&w, test_world_connected, push, 10 * TEST_S));
     }
     assert_true(sni_sim_now(w.sim) > (UINT64_C(1) << 32) * TEST_MS);
     test_world_close(&w);

@@ -5,67 +5,20 @@
 
 #include <stdio.h>
 
+#include "net.h"
 #include "sim_world.h"
 #include "wire/greeting.h"
-#include "wire/ready.h"
 
 static test_world w;
 
 static sennit_sock_opts
-defaults(void)
-{
-    sennit_sock_opts opts = SENNIT_SOCK_OPTS_DEFAULT;
-
-    opts.linger_ms = 0;
-    opts.events_max = 4096;
-    return opts;
-}
-
-static sennit_sock_opts
 with_heartbeats(void)
 {
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
 
     opts.heartbeat_interval_ms = 200;
     opts.heartbeat_timeout_ms = 400;
     return opts;
-}
-
-static sennit_sock *
-open_sock(int loop, sennit_sock_type type, const sennit_sock_opts *opts)
-{
-    sennit_sock *sock;
-
-    assert_int_equal(sennit_sock_open(&sock, w.loops[loop], type, opts), SENNIT_OK);
-    return sock;
-}
-
-static const char *
-bind_any(sennit_sock *sock)
-{
-    assert_int_equal(sennit_sock_bind(sock, "tcp://127.0.0.1:0"), SENNIT_OK);
-    return sennit_sock_last_endpoint(sock);
-}
-
-static sennit_sock_stats
-stats_of(const sennit_sock *sock)
-{
-    sennit_sock_stats stats;
-
-    sennit_sock_get_stats(sock, &stats);
-    return stats;
-}
-
-static bool
-is_connected(void *arg)
-{
-    return stats_of(arg).connections > 0;
-}
-
-static bool
-is_alone(void *arg)
-{
-    return stats_of(arg).connections == 0;
 }
 
 static unsigned
@@ -91,15 +44,8 @@ open_world(size_t loops)
 static void
 raw_peer(test_raw *raw, const char *endpoint, sennit_sock_type type)
 {
-    uint8_t greeting[SNI_GREETING_SIZE];
-    uint8_t ready[SNI_READY_MAX];
-    size_t size;
-
-    sni_greeting_write(greeting, "NULL");
-    size = sni_ready_write(ready, type, (sennit_bytes){ NULL, 0 });
     test_raw_connect(raw, &w, endpoint);
-    test_raw_send(raw, &w, greeting, sizeof greeting);
-    test_raw_send(raw, &w, ready, size);
+    test_raw_handshake(raw, &w, type, "");
     test_raw_listen(raw, &w, 10 * TEST_MS);
     assert_false(raw->closed);
 }
@@ -131,8 +77,8 @@ D10_a_any_byte_of_a_long_transfer_is_a_sign_of_life(void **state)
 
     (void)state;
     open_world(1);
-    pull = open_sock(0, SENNIT_PULL, &opts);
-    raw_peer(&raw, bind_any(pull), SENNIT_PUSH);
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
+    raw_peer(&raw, test_world_bind(pull), SENNIT_PUSH);
     test_raw_send(&raw, &w, head, sizeof head);
     /* A MiB a second, and not one answer to a PING. */
     for (size_t sent = 0; sent < LONG_FRAME; sent += sizeof piece) {
@@ -147,7 +93,7 @@ D10_a_any_byte_of_a_long_transfer_is_a_sign_of_life(void **state)
     test_raw_listen(&raw, &w, TEST_MS);
     assert_true(pings_in(&raw) >= 30);
     /* And silence is not. */
-    assert_true(test_world_run_until(&w, is_alone, pull, TEST_S));
+    assert_true(test_world_run_until(&w, test_world_alone, pull, TEST_S));
     test_raw_close(&raw);
     test_world_close(&w);
 }
@@ -163,9 +109,9 @@ D10_b_a_request_now_and_then_keeps_one_connection(void **state)
 
     (void)state;
     open_world(2);
-    rep = open_sock(0, SENNIT_REP, &opts);
-    req = open_sock(1, SENNIT_REQ, &opts);
-    assert_int_equal(sennit_sock_connect(req, bind_any(rep)), SENNIT_OK);
+    rep = test_world_sock(&w, 0, SENNIT_REP, &opts);
+    req = test_world_sock(&w, 1, SENNIT_REQ, &opts);
+    net_connect(req, test_world_bind(rep));
     for (int i = 0; i < 10; i++) {
         assert_int_equal(sennit_sock_send_bytes(req, "q", 1, 0), SENNIT_OK);
         assert_int_equal(sennit_sock_recv_bytes(rep, &byte, 1, &size, 0), SENNIT_OK);
@@ -180,15 +126,15 @@ D10_b_a_request_now_and_then_keeps_one_connection(void **state)
 static void
 D10_c_who_pings_is_who_was_told_to_before_the_connection(void **state)
 {
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     sennit_sock *pull;
     test_raw before;
     test_raw after;
 
     (void)state;
     open_world(1);
-    pull = open_sock(0, SENNIT_PULL, &opts);
-    raw_peer(&before, bind_any(pull), SENNIT_PUSH);
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
+    raw_peer(&before, test_world_bind(pull), SENNIT_PUSH);
     opts.heartbeat_interval_ms = 200;
     opts.heartbeat_timeout_ms = 0;
     assert_int_equal(sennit_sock_set_opts(pull, &opts), SENNIT_OK);
@@ -237,12 +183,12 @@ a_stalled_reader(bool cut)
     size_t size;
 
     open_world(2);
-    f.pub = open_sock(0, SENNIT_PUB, &opts);
+    f.pub = test_world_sock(&w, 0, SENNIT_PUB, &opts);
     opts.recv_hwm_msgs = 1;
-    sub = open_sock(1, SENNIT_SUB, &opts);
+    sub = test_world_sock(&w, 1, SENNIT_SUB, &opts);
     assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }), SENNIT_OK);
-    assert_int_equal(sennit_sock_connect(sub, bind_any(f.pub)), SENNIT_OK);
-    assert_true(test_world_run_until(&w, is_connected, f.pub, TEST_S));
+    net_connect(sub, test_world_bind(f.pub));
+    assert_true(test_world_run_until(&w, test_world_connected, f.pub, TEST_S));
     test_world_run(&w, 100 * TEST_MS);
     for (int round = 0; round < 5; round++) {
         publish(&f, 2 * TEST_S);
@@ -290,10 +236,10 @@ D11_b_a_connection_cut_while_its_reader_had_stopped_is_made_anew(void **state)
 static sennit_sock *
 impatient(void)
 {
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
 
     opts.handshake_timeout_ms = 1000;
-    return open_sock(0, SENNIT_ROUTER, &opts);
+    return test_world_sock(&w, 0, SENNIT_ROUTER, &opts);
 }
 
 /* The stranger says `size` octets and then nothing; closed within `limit`. */
@@ -306,14 +252,14 @@ stranger(const void *octets, size_t size, sennit_time from, sennit_time limit)
 
     open_world(1);
     router = impatient();
-    test_raw_connect(&raw, &w, bind_any(router));
+    test_raw_connect(&raw, &w, test_world_bind(router));
     started = sni_sim_now(w.sim);
     if (size > 0)
         test_raw_send(&raw, &w, octets, size);
     test_raw_listen(&raw, &w, 5 * TEST_S);
     assert_true(raw.closed);
     assert_in_range(sni_sim_now(w.sim) - started, from, limit);
-    assert_int_equal(stats_of(router).handshakes_failed, 1);
+    assert_int_equal(net_stats(router).handshakes_failed, 1);
     test_raw_close(&raw);
     test_world_close(&w);
 }
@@ -356,7 +302,7 @@ D12_e_a_crowd_of_strangers_holds_nobody_up_and_leaves_nothing(void **state)
 {
     enum { STRANGERS = 500 };
     static test_raw raws[STRANGERS];
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
     sennit_sock *router;
     sennit_sock *dealer;
@@ -366,27 +312,26 @@ D12_e_a_crowd_of_strangers_holds_nobody_up_and_leaves_nothing(void **state)
     sim.backlog_max = 1024;
     test_world_open(&w, &sim, 2);
     router = impatient();
-    (void)bind_any(router);
+    test_world_bind(router);
     for (int i = 0; i < STRANGERS; i++)
         test_raw_connect(&raws[i], &w, sennit_sock_last_endpoint(router));
-    dealer = open_sock(1, SENNIT_DEALER, &opts);
-    assert_int_equal(sennit_sock_connect(dealer, sennit_sock_last_endpoint(router)),
-                     SENNIT_OK);
+    dealer = test_world_sock(&w, 1, SENNIT_DEALER, &opts);
+    net_connect(dealer, sennit_sock_last_endpoint(router));
     assert_int_equal(sennit_sock_send_bytes(dealer, "hello", 5, 0), SENNIT_OK);
-    assert_true(test_world_run_until(&w, is_connected, router, TEST_S / 2));
+    assert_true(test_world_run_until(&w, test_world_connected, router, TEST_S / 2));
     sennit_msg_init(&msg);
     assert_int_equal(sennit_sock_recv(router, &msg, 0), SENNIT_OK);
     assert_int_equal(sennit_sock_recv(router, &msg, 0), SENNIT_OK);
     sennit_msg_fini(&msg);
     test_world_run(&w, 2 * TEST_S);
-    assert_int_equal(stats_of(router).handshakes_failed, STRANGERS);
+    assert_int_equal(net_stats(router).handshakes_failed, STRANGERS);
     for (int i = 0; i < STRANGERS; i++) {
         test_raw_listen(&raws[i], &w, TEST_MS);
         assert_true(raws[i].closed);
         test_raw_close(&raws[i]);
     }
     assert_int_equal(sni_sim_connections(w.sim), 1);
-    assert_int_equal(stats_of(router).connections, 1);
+    assert_int_equal(net_stats(router).connections, 1);
     test_world_close(&w);
 }
 
@@ -403,7 +348,7 @@ D12_f_a_peer_of_version_2_may_be_idle_as_long_as_it_likes(void **state)
     (void)state;
     open_world(1);
     router = impatient();
-    test_raw_connect(&raw, &w, bind_any(router));
+    test_raw_connect(&raw, &w, test_world_bind(router));
     test_raw_send(&raw, &w, old, sizeof old);
     test_raw_listen(&raw, &w, 3 * TEST_S);
     assert_false(raw.closed);

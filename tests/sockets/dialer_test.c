@@ -41,17 +41,12 @@ typedef struct storm {
 static sennit_sock *
 storm_sock(storm *s, size_t loop, sennit_sock_type type)
 {
-    sennit_sock_opts opts = SENNIT_SOCK_OPTS_DEFAULT;
-    sennit_sock *sock;
+    sennit_sock_opts opts = test_world_opts();
 
-    opts.linger_ms = 0;
     opts.reconnect_min_ms = MIN_MS;
     opts.reconnect_max_ms = MAX_MS;
     opts.events = 1u << SENNIT_EVENT_CONNECTING | 1u << SENNIT_EVENT_READY;
-    opts.events_max = 4096;
-    assert_int_equal(sennit_sock_open(&sock, s->world.loops[loop], type, &opts),
-                     SENNIT_OK);
-    return sock;
+    return test_world_sock(&s->world, loop, type, &opts);
 }
 
 /* What the clients did since the last look; and the server's part in it. */
@@ -81,11 +76,9 @@ look(storm *s, trouble what)
 static bool
 all_connected(void *arg)
 {
-    sennit_sock_stats stats;
-    storm *s = arg;
+    const storm *s = arg;
 
-    sennit_sock_get_stats(s->server, &stats);
-    return stats.connections == CLIENTS;
+    return net_stats(s->server).connections == CLIENTS;
 }
 
 static void
@@ -107,7 +100,7 @@ storm_run(trouble what, uint64_t seed)
     s.began = sni_sim_now(s.world.sim);
     for (size_t i = 0; i < CLIENTS; i++) {
         s.clients[i] = storm_sock(&s, 0, SENNIT_DEALER);
-        assert_int_equal(sennit_sock_connect(s.clients[i], endpoint), SENNIT_OK);
+        net_connect(s.clients[i], endpoint);
     }
     while (sni_sim_now(s.world.sim) < s.began + 5 * TEST_S) {
         test_world_run(&s.world, MIN_MS * TEST_MS);
@@ -165,7 +158,7 @@ delays_double_to_their_maximum_half_of_them_by_chance(void **state)
 {
     static const unsigned caps_ms[] = { 100, 200, 400, 800, 1000, 1000, 1000, 1000 };
     sni_sim_opts sim_opts = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = SENNIT_SOCK_OPTS_DEFAULT;
+    sennit_sock_opts opts = test_world_opts();
     test_world world;
     sennit_sock *push;
     sennit_event event;
@@ -177,9 +170,8 @@ delays_double_to_their_maximum_half_of_them_by_chance(void **state)
     opts.reconnect_min_ms = 100;
     opts.reconnect_max_ms = 1000;
     opts.events = 1u << SENNIT_EVENT_RETRYING;
-    assert_int_equal(sennit_sock_open(&push, world.loops[0], SENNIT_PUSH, &opts),
-                     SENNIT_OK);
-    assert_int_equal(sennit_sock_connect(push, "tcp://127.0.0.1:1"), SENNIT_OK);
+    push = test_world_sock(&world, 0, SENNIT_PUSH, &opts);
+    net_connect(push, "tcp://127.0.0.1:1");
     while (seen < sizeof caps_ms / sizeof caps_ms[0]) {
         test_world_run(&world, 50 * TEST_MS);
         while (seen < sizeof caps_ms / sizeof caps_ms[0] &&
@@ -193,21 +185,6 @@ delays_double_to_their_maximum_half_of_them_by_chance(void **state)
     test_world_close(&world);
 }
 
-static bool
-is_connected(void *arg)
-{
-    sennit_sock_stats stats;
-
-    sennit_sock_get_stats(arg, &stats);
-    return stats.connections > 0;
-}
-
-static bool
-is_alone(void *arg)
-{
-    return !is_connected(arg);
-}
-
 /* One that was READY for 5 s was a good one; one that was cut at once is one failure
  * more. */
 static void
@@ -216,27 +193,25 @@ a_connection_that_held_makes_up_for_earlier_failures(void **state)
     (void)state;
     for (int held = 0; held < 2; held++) {
         sni_sim_opts sim_opts = SNI_SIM_OPTS_DEFAULT;
-        sennit_sock_opts opts = SENNIT_SOCK_OPTS_DEFAULT;
+        sennit_sock_opts opts = test_world_opts();
         sennit_event event = { .delay_ms = 0 };
         test_world world;
         sennit_sock *push;
         sennit_sock *pull;
 
         test_world_open(&world, &sim_opts, 1);
-        opts.linger_ms = 0;
         opts.reconnect_min_ms = 10;
         opts.reconnect_max_ms = 100000;
-        assert_int_equal(sennit_sock_open(&push, world.loops[0], SENNIT_PUSH, &opts),
-                         SENNIT_OK);
-        assert_int_equal(sennit_sock_connect(push, "tcp://127.0.0.1:1"), SENNIT_OK);
+        push = test_world_sock(&world, 0, SENNIT_PUSH, &opts);
+        net_connect(push, "tcp://127.0.0.1:1");
         test_world_run(&world, 3 * TEST_S); /* eight failures or so: above 1 s */
-        assert_int_equal(sennit_sock_open(&pull, world.loops[0], SENNIT_PULL, &opts),
-                         SENNIT_OK);
+        pull = test_world_sock(&world, 0, SENNIT_PULL, &opts);
         assert_int_equal(sennit_sock_bind(pull, "tcp://127.0.0.1:1"), SENNIT_OK);
-        assert_true(test_world_run_until(&world, is_connected, push, 100 * TEST_S));
+        assert_true(
+            test_world_run_until(&world, test_world_connected, push, 100 * TEST_S));
         test_world_run(&world, held ? 6 * TEST_S : TEST_S);
         sni_sim_reset_all(world.sim);
-        assert_true(test_world_run_until(&world, is_alone, push, TEST_S));
+        assert_true(test_world_run_until(&world, test_world_alone, push, TEST_S));
         while (net_has_event(push, SENNIT_EVENT_RETRYING, &event))
             continue;
         if (held)

@@ -5,93 +5,10 @@
 
 #include <stdio.h>
 
+#include "net.h"
 #include "rng.h"
 #include "sim_world.h"
 #include "wire/greeting.h"
-#include "wire/ready.h"
-
-/* ---- helpers -------------------------------------------------------- */
-
-static sennit_sock_opts
-defaults(void)
-{
-    sennit_sock_opts opts = SENNIT_SOCK_OPTS_DEFAULT;
-
-    opts.linger_ms = 0;
-    return opts;
-}
-
-static sennit_sock *
-open_sock(sennit_loop *loop, sennit_sock_type type, const sennit_sock_opts *opts)
-{
-    sennit_sock *sock;
-
-    assert_int_equal(sennit_sock_open(&sock, loop, type, opts), SENNIT_OK);
-    return sock;
-}
-
-/* Binds where the system likes; the endpoint stays valid with the socket. */
-static const char *
-bind_any(sennit_sock *sock)
-{
-    assert_int_equal(sennit_sock_bind(sock, "tcp://127.0.0.1:0"), SENNIT_OK);
-    return sennit_sock_last_endpoint(sock);
-}
-
-static void
-connect_to(sennit_sock *sock, const char *endpoint)
-{
-    assert_int_equal(sennit_sock_connect(sock, endpoint), SENNIT_OK);
-}
-
-static void
-send_text(sennit_sock *sock, const char *text, unsigned flags)
-{
-    assert_int_equal(sennit_sock_send_bytes(sock, text, strlen(text), flags), SENNIT_OK);
-}
-
-static void
-expect_text(sennit_sock *sock, const char *text)
-{
-    char buffer[256];
-    size_t size;
-
-    assert_int_equal(sennit_sock_recv_bytes(sock, buffer, sizeof buffer, &size, 0),
-                     SENNIT_OK);
-    assert_int_equal(size, strlen(text));
-    assert_memory_equal(buffer, text, size);
-}
-
-static sennit_sock_stats
-stats_of(const sennit_sock *sock)
-{
-    sennit_sock_stats stats;
-
-    sennit_sock_get_stats(sock, &stats);
-    return stats;
-}
-
-static bool
-is_connected(void *arg)
-{
-    return stats_of(arg).connections > 0;
-}
-
-static bool
-is_disconnected(void *arg)
-{
-    return stats_of(arg).connections == 0;
-}
-
-/* The next event of one kind; others are passed over. */
-static bool
-take_event(sennit_sock *sock, sennit_event_kind kind, sennit_event *event)
-{
-    while (sennit_sock_next_event(sock, event) == SENNIT_OK)
-        if (event->kind == kind)
-            return true;
-    return false;
-}
 
 /* ---- the first round trips ------------------------------------------ */
 
@@ -99,7 +16,7 @@ static void
 a_blocking_round_trip_crosses_the_world(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     sennit_sock *rep;
     sennit_sock *req;
@@ -108,16 +25,16 @@ a_blocking_round_trip_crosses_the_world(void **state)
     (void)state;
     sim.latency_min = sim.latency_max = 5 * TEST_MS;
     test_world_open(&w, &sim, 2);
-    rep = open_sock(w.loops[0], SENNIT_REP, &opts);
-    req = open_sock(w.loops[1], SENNIT_REQ, &opts);
-    connect_to(req, bind_any(rep));
-    assert_true(test_world_run_until(&w, is_connected, req, TEST_S));
+    rep = test_world_sock(&w, 0, SENNIT_REP, &opts);
+    req = test_world_sock(&w, 1, SENNIT_REQ, &opts);
+    net_connect(req, test_world_bind(rep));
+    assert_true(test_world_run_until(&w, test_world_connected, req, TEST_S));
     before = sni_sim_now(w.sim);
     for (int i = 0; i < 5; i++) {
-        send_text(req, "question", 0);
-        expect_text(rep, "question");
-        send_text(rep, "answer", 0);
-        expect_text(req, "answer");
+        net_send(req, "question");
+        assert_string_equal(net_recv(rep), "question");
+        net_send(rep, "answer");
+        assert_string_equal(net_recv(req), "answer");
     }
     /* Ten ways of five milliseconds, and not one more. */
     assert_int_equal(sni_sim_now(w.sim) - before, 50 * TEST_MS);
@@ -136,7 +53,7 @@ delays_double_with_jitter_up_to_the_bound(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-        sennit_sock_opts opts = defaults();
+        sennit_sock_opts opts = test_world_opts();
         test_world w;
         sennit_sock *push;
         sennit_time failed_at = 0;
@@ -145,13 +62,13 @@ delays_double_with_jitter_up_to_the_bound(void **state)
         opts.reconnect_min_ms = 100;
         opts.reconnect_max_ms = 5000;
         test_world_open(&w, &sim, 1);
-        push = open_sock(w.loops[0], SENNIT_PUSH, &opts);
-        connect_to(push, "tcp://127.0.0.1:7");
+        push = test_world_sock(&w, 0, SENNIT_PUSH, &opts);
+        net_connect(push, "tcp://127.0.0.1:7");
         for (int i = 0; i < ATTEMPTS; i++) {
             sennit_event event;
             uint64_t cap = UINT64_C(100) << i;
 
-            while (!take_event(push, SENNIT_EVENT_CONNECT_FAILED, &event))
+            while (!net_has_event(push, SENNIT_EVENT_CONNECT_FAILED, &event))
                 test_world_run(&w, TEST_MS);
             assert_int_equal(event.err, SENNIT_ECONNREFUSED);
             if (failed_at != 0) {
@@ -168,12 +85,12 @@ delays_double_with_jitter_up_to_the_bound(void **state)
                 above_half_seen = above_half_seen || waited > previous * 3 / 4;
             }
             failed_at = event.at;
-            assert_true(take_event(push, SENNIT_EVENT_RETRYING, &event));
+            assert_true(net_has_event(push, SENNIT_EVENT_RETRYING, &event));
             if (cap > 5000)
                 cap = 5000;
             assert_true(event.delay_ms >= cap / 2 && event.delay_ms <= cap);
         }
-        assert_int_equal(stats_of(push).reconnects, ATTEMPTS);
+        assert_int_equal(net_stats(push).reconnects, ATTEMPTS);
         test_world_close(&w);
     }
     assert_true(below_half_seen && above_half_seen);
@@ -183,7 +100,7 @@ static void
 a_connection_that_held_makes_up_for_earlier_failures(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     sennit_sock *pull;
     sennit_sock *push;
@@ -194,22 +111,22 @@ a_connection_that_held_makes_up_for_earlier_failures(void **state)
     opts.reconnect_min_ms = 100;
     opts.reconnect_max_ms = 60000;
     test_world_open(&w, &sim, 2);
-    push = open_sock(w.loops[1], SENNIT_PUSH, &opts);
-    connect_to(push, "tcp://127.0.0.1:4000");
+    push = test_world_sock(&w, 1, SENNIT_PUSH, &opts);
+    net_connect(push, "tcp://127.0.0.1:4000");
     test_world_run(&w, 20 * TEST_S);
-    pull = open_sock(w.loops[0], SENNIT_PULL, &opts);
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
     snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:4000");
     assert_int_equal(sennit_sock_bind(pull, endpoint), SENNIT_OK);
-    assert_true(test_world_run_until(&w, is_connected, push, 60 * TEST_S));
+    assert_true(test_world_run_until(&w, test_world_connected, push, 60 * TEST_S));
     test_world_run(&w, 10 * TEST_S);
     while (sennit_sock_next_event(push, &event) == SENNIT_OK)
         continue;
     sni_sim_reset_all(w.sim);
     test_world_run(&w, TEST_MS);
-    assert_true(take_event(push, SENNIT_EVENT_DISCONNECTED, &event));
-    assert_true(take_event(push, SENNIT_EVENT_RETRYING, &event));
+    assert_true(net_has_event(push, SENNIT_EVENT_DISCONNECTED, &event));
+    assert_true(net_has_event(push, SENNIT_EVENT_RETRYING, &event));
     assert_true(event.delay_ms <= 100);
-    assert_true(test_world_run_until(&w, is_connected, push, TEST_S));
+    assert_true(test_world_run_until(&w, test_world_connected, push, TEST_S));
     test_world_close(&w);
 }
 
@@ -217,25 +134,25 @@ static void
 messages_wait_for_a_peer_that_comes_late(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     sennit_sock *pull;
     sennit_sock *push;
 
     (void)state;
     test_world_open(&w, &sim, 2);
-    push = open_sock(w.loops[1], SENNIT_PUSH, &opts);
-    connect_to(push, "ipc:///sim/late");
-    send_text(push, "one", 0);
-    send_text(push, "two", 0);
+    push = test_world_sock(&w, 1, SENNIT_PUSH, &opts);
+    net_connect(push, "ipc:///sim/late");
+    net_send(push, "one");
+    net_send(push, "two");
     test_world_run(&w, 10 * TEST_S);
-    assert_int_equal(stats_of(push).queued_msgs, 2);
-    pull = open_sock(w.loops[0], SENNIT_PULL, &opts);
+    assert_int_equal(net_stats(push).queued_msgs, 2);
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
     assert_int_equal(sennit_sock_bind(pull, "ipc:///sim/late"), SENNIT_OK);
-    expect_text(pull, "one");
-    expect_text(pull, "two");
-    assert_int_equal(stats_of(push).queued_msgs, 0);
-    assert_int_equal(stats_of(push).delivered_msgs, 2);
+    assert_string_equal(net_recv(pull), "one");
+    assert_string_equal(net_recv(pull), "two");
+    assert_int_equal(net_stats(push).queued_msgs, 0);
+    assert_int_equal(net_stats(push).delivered_msgs, 2);
     test_world_close(&w);
 }
 
@@ -243,30 +160,30 @@ static void
 subscriptions_come_back_with_the_connection(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     sennit_sock *pub;
     sennit_sock *sub;
 
     (void)state;
     test_world_open(&w, &sim, 2);
-    pub = open_sock(w.loops[0], SENNIT_PUB, &opts);
-    sub = open_sock(w.loops[1], SENNIT_SUB, &opts);
+    pub = test_world_sock(&w, 0, SENNIT_PUB, &opts);
+    sub = test_world_sock(&w, 1, SENNIT_SUB, &opts);
     assert_int_equal(sennit_sock_subscribe(sub, sni_bytes("a", 1)), SENNIT_OK);
-    connect_to(sub, bind_any(pub));
+    net_connect(sub, test_world_bind(pub));
     test_world_run(&w, TEST_S);
     assert_int_equal(sennit_sock_subscribe(sub, sni_bytes("b", 1)), SENNIT_OK);
     for (int round = 0; round < 3; round++) {
         test_world_run(&w, 10 * TEST_S);
-        send_text(pub, "a1", 0);
-        send_text(pub, "c1", 0);
-        send_text(pub, "b1", 0);
-        expect_text(sub, "a1");
-        expect_text(sub, "b1");
+        net_send(pub, "a1");
+        net_send(pub, "c1");
+        net_send(pub, "b1");
+        assert_string_equal(net_recv(sub), "a1");
+        assert_string_equal(net_recv(sub), "b1");
         sni_sim_reset_all(w.sim);
-        assert_true(test_world_run_until(&w, is_disconnected, sub, TEST_S));
+        assert_true(test_world_run_until(&w, test_world_alone, sub, TEST_S));
     }
-    assert_int_equal(stats_of(pub).dropped_no_peer_msgs, 3);
+    assert_int_equal(net_stats(pub).dropped_no_peer_msgs, 3);
     test_world_close(&w);
 }
 
@@ -304,7 +221,7 @@ check_linger(void **state)
 {
     const struct linger_row *row = *state;
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     sennit_sock *push;
     late_bind late = { 0 };
@@ -315,11 +232,11 @@ check_linger(void **state)
     opts.linger_ms = row->linger_ms;
     opts.reconnect_max_ms = 200;
     test_world_open(&w, &sim, 2);
-    push = open_sock(w.loops[1], SENNIT_PUSH, &opts);
+    push = test_world_sock(&w, 1, SENNIT_PUSH, &opts);
     opts.linger_ms = 0;
-    late.pull = open_sock(w.loops[0], SENNIT_PULL, &opts);
-    connect_to(push, "tcp://127.0.0.1:4000");
-    send_text(push, "last words", 0);
+    late.pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
+    net_connect(push, "tcp://127.0.0.1:4000");
+    net_send(push, "last words");
     if (row->peer_comes)
         assert_int_equal(
             sennit_timer_start(w.loops[0], &late.timer, 2 * TEST_S, bind_late, &late),
@@ -332,7 +249,7 @@ check_linger(void **state)
     if (took < row->takes_ms || took > row->takes_ms + 500)
         fail_msg("closing took %llu ms", (unsigned long long)took);
     if (row->delivered) {
-        expect_text(late.pull, "last words");
+        assert_string_equal(net_recv(late.pull), "last words");
     } else {
         char buffer[16];
         size_t size;
@@ -351,7 +268,7 @@ static void
 a_silent_stranger_is_closed_in_time_and_disturbs_nobody(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     test_raw strangers[3];
     sennit_sock *pull;
@@ -363,19 +280,19 @@ a_silent_stranger_is_closed_in_time_and_disturbs_nobody(void **state)
     (void)state;
     opts.handshake_timeout_ms = 700;
     test_world_open(&w, &sim, 2);
-    pull = open_sock(w.loops[0], SENNIT_PULL, &opts);
-    push = open_sock(w.loops[1], SENNIT_PUSH, &opts);
-    bind_any(pull);
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
+    push = test_world_sock(&w, 1, SENNIT_PUSH, &opts);
+    test_world_bind(pull);
     sni_greeting_write(greeting, "NULL");
     for (size_t i = 0; i < 3; i++)
         test_raw_connect(&strangers[i], &w, sennit_sock_last_endpoint(pull));
     test_raw_send(&strangers[1], &w, greeting, 11);
     test_raw_send(&strangers[2], &w, greeting, sizeof greeting);
-    connect_to(push, sennit_sock_last_endpoint(pull));
-    send_text(push, "hello", 0);
-    expect_text(pull, "hello");
+    net_connect(push, sennit_sock_last_endpoint(pull));
+    net_send(push, "hello");
+    assert_string_equal(net_recv(pull), "hello");
     for (size_t i = 0; i < 3; i++) {
-        assert_true(take_event(pull, SENNIT_EVENT_ACCEPTED, &event));
+        assert_true(net_has_event(pull, SENNIT_EVENT_ACCEPTED, &event));
         connected_at = event.at;
     }
     for (size_t i = 0; i < 3; i++) {
@@ -383,15 +300,15 @@ a_silent_stranger_is_closed_in_time_and_disturbs_nobody(void **state)
         assert_true(strangers[i].closed);
     }
     for (size_t i = 0; i < 3; i++) {
-        assert_true(take_event(pull, SENNIT_EVENT_HANDSHAKE_FAILED, &event));
+        assert_true(net_has_event(pull, SENNIT_EVENT_HANDSHAKE_FAILED, &event));
         assert_int_equal(event.err, SENNIT_ETIMEDOUT);
         assert_string_equal(event.reason, "handshake not finished in time");
         assert_true(event.at <= connected_at + 700 * TEST_MS);
     }
-    assert_int_equal(stats_of(pull).handshakes_failed, 3);
-    assert_int_equal(stats_of(pull).connections, 1);
-    send_text(push, "still here", 0);
-    expect_text(pull, "still here");
+    assert_int_equal(net_stats(pull).handshakes_failed, 3);
+    assert_int_equal(net_stats(pull).connections, 1);
+    net_send(push, "still here");
+    assert_string_equal(net_recv(pull), "still here");
     for (size_t i = 0; i < 3; i++)
         test_raw_close(&strangers[i]);
     test_world_close(&w);
@@ -401,7 +318,7 @@ static void
 a_connect_that_takes_too_long_is_given_up(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     sennit_sock *push;
     sennit_sock *pull;
@@ -412,35 +329,23 @@ a_connect_that_takes_too_long_is_given_up(void **state)
     sim.latency_min = sim.latency_max = 3 * TEST_S;
     opts.connect_timeout_ms = 400;
     test_world_open(&w, &sim, 2);
-    pull = open_sock(w.loops[0], SENNIT_PULL, &opts);
-    push = open_sock(w.loops[1], SENNIT_PUSH, &opts);
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
+    push = test_world_sock(&w, 1, SENNIT_PUSH, &opts);
     began = sni_sim_now(w.sim);
-    connect_to(push, bind_any(pull));
+    net_connect(push, test_world_bind(pull));
     test_world_run(&w, TEST_S);
-    assert_true(take_event(push, SENNIT_EVENT_CONNECT_FAILED, &event));
+    assert_true(net_has_event(push, SENNIT_EVENT_CONNECT_FAILED, &event));
     assert_int_equal(event.err, SENNIT_ETIMEDOUT);
     assert_int_equal(event.at - began, 400 * TEST_MS);
-    assert_true(take_event(push, SENNIT_EVENT_RETRYING, &event));
+    assert_true(net_has_event(push, SENNIT_EVENT_RETRYING, &event));
     test_world_close(&w);
-}
-
-/* Speaks the handshake of a socket of `type` as a raw peer. */
-static void
-raw_handshake(test_raw *raw, test_world *w, sennit_sock_type type, const char *identity)
-{
-    uint8_t octets[SNI_GREETING_SIZE + SNI_READY_MAX];
-    size_t size = SNI_GREETING_SIZE;
-
-    sni_greeting_write(octets, "NULL");
-    size += sni_ready_write(octets + size, type, sni_bytes(identity, strlen(identity)));
-    test_raw_send(raw, w, octets, size);
 }
 
 static void
 a_second_peer_with_an_identity_in_use_is_refused(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     test_raw first;
     test_raw second;
@@ -449,24 +354,23 @@ a_second_peer_with_an_identity_in_use_is_refused(void **state)
 
     (void)state;
     test_world_open(&w, &sim, 1);
-    router = open_sock(w.loops[0], SENNIT_ROUTER, &opts);
-    bind_any(router);
+    router = test_world_sock(&w, 0, SENNIT_ROUTER, &opts);
+    test_world_bind(router);
     test_raw_connect(&first, &w, sennit_sock_last_endpoint(router));
-    raw_handshake(&first, &w, SENNIT_DEALER, "same");
+    test_raw_handshake(&first, &w, SENNIT_DEALER, "same");
     test_raw_listen(&first, &w, TEST_S);
     test_raw_connect(&second, &w, sennit_sock_last_endpoint(router));
-    raw_handshake(&second, &w, SENNIT_DEALER, "same");
+    test_raw_handshake(&second, &w, SENNIT_DEALER, "same");
     test_raw_listen(&second, &w, TEST_S);
     assert_false(first.closed);
     assert_true(second.closed);
-    assert_true(take_event(router, SENNIT_EVENT_HANDSHAKE_FAILED, &event));
+    assert_true(net_has_event(router, SENNIT_EVENT_HANDSHAKE_FAILED, &event));
     assert_int_equal(event.err, SENNIT_EEXIST);
     assert_string_equal(event.reason, "identity is in use by another peer");
     /* It has seen a greeting and no READY, so it knows that it is not connected. */
     assert_int_equal(second.received_size, SNI_GREETING_SIZE);
     test_raw_send(&first, &w, "\0\2hi", 4);
-    expect_text(router, "same");
-    expect_text(router, "hi");
+    assert_string_equal(net_recv(router), "same|hi");
     test_raw_close(&first);
     test_raw_close(&second);
     test_world_close(&w);
@@ -476,7 +380,7 @@ static void
 a_second_peer_of_a_pair_is_refused(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     test_raw first;
     test_raw second;
@@ -484,26 +388,26 @@ a_second_peer_of_a_pair_is_refused(void **state)
 
     (void)state;
     test_world_open(&w, &sim, 1);
-    pair = open_sock(w.loops[0], SENNIT_PAIR, &opts);
-    bind_any(pair);
+    pair = test_world_sock(&w, 0, SENNIT_PAIR, &opts);
+    test_world_bind(pair);
     test_raw_connect(&first, &w, sennit_sock_last_endpoint(pair));
-    raw_handshake(&first, &w, SENNIT_PAIR, "");
+    test_raw_handshake(&first, &w, SENNIT_PAIR, "");
     test_raw_listen(&first, &w, TEST_S);
     test_raw_connect(&second, &w, sennit_sock_last_endpoint(pair));
-    raw_handshake(&second, &w, SENNIT_PAIR, "");
+    test_raw_handshake(&second, &w, SENNIT_PAIR, "");
     test_raw_listen(&second, &w, TEST_S);
     assert_false(first.closed);
     assert_true(second.closed);
     test_raw_send(&first, &w, "\0\2hi", 4);
-    expect_text(pair, "hi");
+    assert_string_equal(net_recv(pair), "hi");
     /* When the first has gone there is room again. */
     test_raw_close(&first);
     test_raw_close(&second);
     test_world_run(&w, TEST_S);
     test_raw_connect(&first, &w, sennit_sock_last_endpoint(pair));
-    raw_handshake(&first, &w, SENNIT_PAIR, "");
+    test_raw_handshake(&first, &w, SENNIT_PAIR, "");
     test_raw_send(&first, &w, "\0\3new", 5);
-    expect_text(pair, "new");
+    assert_string_equal(net_recv(pair), "new");
     test_raw_close(&first);
     test_world_close(&w);
 }
@@ -514,22 +418,22 @@ a_request_without_an_envelope_is_dropped_and_counted(void **state)
     static const char bad[] = "\0\4junk\1\1A\0\2hi\0\0";
     static const char good[] = "\1\0\0\2ok";
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     test_raw raw;
     sennit_sock *rep;
 
     (void)state;
     test_world_open(&w, &sim, 1);
-    rep = open_sock(w.loops[0], SENNIT_REP, &opts);
-    bind_any(rep);
+    rep = test_world_sock(&w, 0, SENNIT_REP, &opts);
+    test_world_bind(rep);
     test_raw_connect(&raw, &w, sennit_sock_last_endpoint(rep));
-    raw_handshake(&raw, &w, SENNIT_REQ, "");
+    test_raw_handshake(&raw, &w, SENNIT_REQ, "");
     test_raw_send(&raw, &w, bad, sizeof bad - 1);
     test_raw_send(&raw, &w, good, sizeof good - 1);
-    expect_text(rep, "ok");
-    assert_int_equal(stats_of(rep).dropped_malformed_msgs, 3);
-    send_text(rep, "fine", 0);
+    assert_string_equal(net_recv(rep), "ok");
+    assert_int_equal(net_stats(rep).dropped_malformed_msgs, 3);
+    net_send(rep, "fine");
     test_raw_listen(&raw, &w, TEST_S);
     assert_false(raw.closed);
     assert_memory_equal(raw.received + raw.received_size - 8, "\1\0\0\4fine", 8);
@@ -542,25 +446,25 @@ a_publisher_ignores_what_is_no_subscription(void **state)
 {
     static const char octets[] = "\0\3xyz\1\3abc\0\0\0\2\1a";
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     test_raw raw;
     sennit_sock *pub;
 
     (void)state;
     test_world_open(&w, &sim, 1);
-    pub = open_sock(w.loops[0], SENNIT_PUB, &opts);
-    bind_any(pub);
+    pub = test_world_sock(&w, 0, SENNIT_PUB, &opts);
+    test_world_bind(pub);
     test_raw_connect(&raw, &w, sennit_sock_last_endpoint(pub));
-    raw_handshake(&raw, &w, SENNIT_SUB, "");
+    test_raw_handshake(&raw, &w, SENNIT_SUB, "");
     test_raw_send(&raw, &w, octets, sizeof octets - 1);
     test_raw_listen(&raw, &w, TEST_S);
     assert_false(raw.closed);
-    send_text(pub, "xyz", 0);
-    send_text(pub, "abc", 0);
+    net_send(pub, "xyz");
+    net_send(pub, "abc");
     test_raw_listen(&raw, &w, TEST_S);
     assert_memory_equal(raw.received + raw.received_size - 5, "\0\3abc", 5);
-    assert_int_equal(stats_of(pub).dropped_no_peer_msgs, 1);
+    assert_int_equal(net_stats(pub).dropped_no_peer_msgs, 1);
     test_raw_close(&raw);
     test_world_close(&w);
 }
@@ -571,7 +475,7 @@ static void
 running_out_of_descriptors_neither_spins_nor_ends_the_listening(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     sennit_sock *pull;
     sennit_sock *push;
@@ -582,11 +486,11 @@ running_out_of_descriptors_neither_spins_nor_ends_the_listening(void **state)
     (void)state;
     sim.faults_ppm[SNI_SIM_ACCEPT_EMFILE] = 1000000;
     test_world_open(&w, &sim, 2);
-    pull = open_sock(w.loops[0], SENNIT_PULL, &opts);
-    push = open_sock(w.loops[1], SENNIT_PUSH, &opts);
-    connect_to(push, bind_any(pull));
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
+    push = test_world_sock(&w, 1, SENNIT_PUSH, &opts);
+    net_connect(push, test_world_bind(pull));
     test_world_run(&w, 2 * TEST_S);
-    while (take_event(pull, SENNIT_EVENT_ACCEPT_FAILED, &event)) {
+    while (net_has_event(pull, SENNIT_EVENT_ACCEPT_FAILED, &event)) {
         assert_int_equal(event.err, SENNIT_EMFILE);
         assert_true(last == 0 || event.at - last >= event.delay_ms * TEST_MS);
         last = event.at;
@@ -595,8 +499,8 @@ running_out_of_descriptors_neither_spins_nor_ends_the_listening(void **state)
     assert_true(failures >= 15 && failures <= 21);
     assert_int_equal(sni_sim_fault_hits(w.sim, SNI_SIM_ACCEPT_EMFILE), failures);
     sni_sim_set_fault(w.sim, SNI_SIM_ACCEPT_EMFILE, 0);
-    send_text(push, "at last", 0);
-    expect_text(pull, "at last");
+    net_send(push, "at last");
+    assert_string_equal(net_recv(pull), "at last");
     test_world_close(&w);
 }
 
@@ -604,7 +508,7 @@ static void
 a_connect_without_a_descriptor_is_tried_again(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     sennit_sock *pull;
     sennit_sock *push;
@@ -613,15 +517,15 @@ a_connect_without_a_descriptor_is_tried_again(void **state)
     (void)state;
     sim.faults_ppm[SNI_SIM_DIAL_EMFILE] = 1000000;
     test_world_open(&w, &sim, 2);
-    pull = open_sock(w.loops[0], SENNIT_PULL, &opts);
-    push = open_sock(w.loops[1], SENNIT_PUSH, &opts);
-    connect_to(push, bind_any(pull));
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
+    push = test_world_sock(&w, 1, SENNIT_PUSH, &opts);
+    net_connect(push, test_world_bind(pull));
     test_world_run(&w, TEST_S);
-    assert_true(take_event(push, SENNIT_EVENT_CONNECT_FAILED, &event));
+    assert_true(net_has_event(push, SENNIT_EVENT_CONNECT_FAILED, &event));
     assert_int_equal(event.err, SENNIT_EMFILE);
     sni_sim_set_fault(w.sim, SNI_SIM_DIAL_EMFILE, 0);
-    send_text(push, "at last", 0);
-    expect_text(pull, "at last");
+    net_send(push, "at last");
+    assert_string_equal(net_recv(pull), "at last");
     test_world_close(&w);
 }
 
@@ -631,7 +535,7 @@ static void
 a_reader_that_does_not_read_stops_the_sender(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     sennit_sock *pull;
     sennit_sock *push;
@@ -644,20 +548,20 @@ a_reader_that_does_not_read_stops_the_sender(void **state)
     opts.send_hwm_msgs = 10;
     opts.recv_hwm_msgs = 10;
     test_world_open(&w, &sim, 2);
-    pull = open_sock(w.loops[0], SENNIT_PULL, &opts);
-    push = open_sock(w.loops[1], SENNIT_PUSH, &opts);
-    connect_to(push, bind_any(pull));
-    assert_true(test_world_run_until(&w, is_connected, push, TEST_S));
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
+    push = test_world_sock(&w, 1, SENNIT_PUSH, &opts);
+    net_connect(push, test_world_bind(pull));
+    assert_true(test_world_run_until(&w, test_world_connected, push, TEST_S));
     for (;;) {
         sennit_err err;
 
         memcpy(body, &accepted, sizeof accepted);
         err = sennit_sock_send_bytes(push, body, sizeof body, SENNIT_DONTWAIT);
         if (err == SENNIT_EAGAIN) {
-            uint64_t queued = stats_of(push).queued_msgs;
+            uint64_t queued = net_stats(push).queued_msgs;
 
             test_world_run(&w, TEST_S);
-            if (stats_of(push).queued_msgs == queued)
+            if (net_stats(push).queued_msgs == queued)
                 break;
             continue;
         }
@@ -676,7 +580,7 @@ a_reader_that_does_not_read_stops_the_sender(void **state)
         memcpy(&number, body, sizeof number);
         assert_int_equal(number, seen++);
     }
-    assert_int_equal(stats_of(push).delivered_msgs, accepted);
+    assert_int_equal(net_stats(push).delivered_msgs, accepted);
     test_world_close(&w);
 }
 
@@ -687,7 +591,7 @@ outlives_a_stopped_reader(bool reader_binds, uint64_t seed, sennit_time latency_
                           int reader_interval_ms)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     sennit_sock *pull;
     sennit_sock *push;
     sennit_event event;
@@ -700,25 +604,25 @@ outlives_a_stopped_reader(bool reader_binds, uint64_t seed, sennit_time latency_
     test_world_open(&w, &sim, 2);
     opts.recv_hwm_msgs = 1;
     opts.heartbeat_interval_ms = reader_interval_ms;
-    pull = open_sock(w.loops[0], SENNIT_PULL, &opts);
+    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
     opts.heartbeat_interval_ms = 1000;
-    push = open_sock(w.loops[1], SENNIT_PUSH, &opts);
+    push = test_world_sock(&w, 1, SENNIT_PUSH, &opts);
     if (reader_binds)
-        connect_to(push, bind_any(pull));
+        net_connect(push, test_world_bind(pull));
     else
-        connect_to(pull, bind_any(push));
-    assert_true(test_world_run_until(&w, is_connected, push, TEST_S));
+        net_connect(pull, test_world_bind(push));
+    assert_true(test_world_run_until(&w, test_world_connected, push, TEST_S));
     for (int i = 0; i < 10; i++) {
-        send_text(push, "small", 0);
+        net_send(push, "small");
         test_world_run(&w, TEST_S);
     }
-    lives = !take_event(push, SENNIT_EVENT_DISCONNECTED, &event);
+    lives = !net_has_event(push, SENNIT_EVENT_DISCONNECTED, &event);
     if (!lives)
         assert_string_equal(event.reason,
                             "nothing received within heartbeat_timeout of our PING");
-    assert_int_equal(lives, !take_event(pull, SENNIT_EVENT_DISCONNECTED, &event));
+    assert_int_equal(lives, !net_has_event(pull, SENNIT_EVENT_DISCONNECTED, &event));
     for (int i = 0; i < 10 && lives; i++)
-        expect_text(pull, "small");
+        assert_string_equal(net_recv(pull), "small");
     test_world_close(&w);
     return lives;
 }
@@ -745,7 +649,7 @@ static void
 a_blocked_send_times_out_on_time(void **state)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_world w;
     sennit_sock *push;
     sennit_time before;
@@ -753,7 +657,7 @@ a_blocked_send_times_out_on_time(void **state)
     (void)state;
     opts.send_timeout_ms = 250;
     test_world_open(&w, &sim, 1);
-    push = open_sock(w.loops[0], SENNIT_PUSH, &opts);
+    push = test_world_sock(&w, 0, SENNIT_PUSH, &opts);
     before = sni_sim_now(w.sim);
     assert_int_equal(sennit_sock_send_bytes(push, "x", 1, 0), SENNIT_EAGAIN);
     assert_int_equal(sni_sim_now(w.sim) - before, 250 * TEST_MS);
@@ -767,7 +671,7 @@ a_blocked_send_times_out_on_time(void **state)
 static void
 check_law(const char *who, sennit_sock *sock, uint64_t seed, int step)
 {
-    sennit_sock_stats s = stats_of(sock);
+    sennit_sock_stats s = net_stats(sock);
     uint64_t accounted = s.delivered_msgs + s.queued_msgs + s.dropped_no_peer_msgs +
                          s.dropped_hwm_msgs + s.dropped_disconnect_msgs +
                          s.dropped_memory_msgs;
@@ -892,7 +796,7 @@ check_law_row(void **state)
 
     for (uint64_t seed = 1; seed <= 12; seed++) {
         sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-        sennit_sock_opts opts = defaults();
+        sennit_sock_opts opts = test_world_opts();
         test_rng rng = { seed };
         test_world w;
         sennit_sock *from;
@@ -915,14 +819,14 @@ check_law_row(void **state)
         opts.reconnect_min_ms = 1;
         opts.reconnect_max_ms = 20;
         test_world_open(&w, &sim, 2);
-        from = open_sock(w.loops[0], row->sender, &opts);
-        to = open_sock(w.loops[1], row->receiver, &opts);
+        from = test_world_sock(&w, 0, row->sender, &opts);
+        to = test_world_sock(&w, 1, row->receiver, &opts);
         if (row->receiver == SENNIT_SUB)
             assert_int_equal(sennit_sock_subscribe(to, sni_bytes(NULL, 0)), SENNIT_OK);
         if (row->sender_binds)
-            connect_to(to, bind_any(from));
+            net_connect(to, test_world_bind(from));
         else
-            connect_to(from, bind_any(to));
+            net_connect(from, test_world_bind(to));
         for (int step = 0; step < 600; step++) {
             if (test_rng_chance(&rng, 70))
                 send_numbered(from, (uint32_t)step, &rng);
@@ -940,14 +844,14 @@ check_law_row(void **state)
             receive_numbered(to, &received);
         }
         check_law(row->name, from, seed, 600);
-        assert_int_equal(stats_of(from).queued_msgs, 0);
-        assert_int_equal(stats_of(from).queued_bytes, 0);
-        if (received.msgs > stats_of(from).delivered_msgs)
+        assert_int_equal(net_stats(from).queued_msgs, 0);
+        assert_int_equal(net_stats(from).queued_bytes, 0);
+        if (received.msgs > net_stats(from).delivered_msgs)
             fail_msg("seed %llu: more received than delivered", (unsigned long long)seed);
         if (row->resets_ppm == 0)
-            assert_int_equal(received.msgs, stats_of(from).delivered_msgs);
+            assert_int_equal(received.msgs, net_stats(from).delivered_msgs);
         resets += sni_sim_fault_hits(w.sim, SNI_SIM_RESET);
-        delivered += stats_of(from).delivered_msgs;
+        delivered += net_stats(from).delivered_msgs;
         test_world_close(&w);
     }
     assert_true(delivered > 500);
@@ -961,21 +865,21 @@ two_hundred_peers_all_get_their_answer(void **state)
 {
     enum { PEERS = 200 };
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     static sennit_sock *dealers[PEERS];
     test_world w;
     sennit_sock *router;
 
     (void)state;
     test_world_open(&w, &sim, 2);
-    router = open_sock(w.loops[0], SENNIT_ROUTER, &opts);
-    bind_any(router);
+    router = test_world_sock(&w, 0, SENNIT_ROUTER, &opts);
+    test_world_bind(router);
     for (size_t i = 0; i < PEERS; i++) {
         opts.identity_size =
             (uint8_t)snprintf((char *)opts.identity, sizeof opts.identity, "peer%zu", i);
-        dealers[i] = open_sock(w.loops[1], SENNIT_DEALER, &opts);
-        connect_to(dealers[i], sennit_sock_last_endpoint(router));
-        send_text(dealers[i], "hello", 0);
+        dealers[i] = test_world_sock(&w, 1, SENNIT_DEALER, &opts);
+        net_connect(dealers[i], sennit_sock_last_endpoint(router));
+        net_send(dealers[i], "hello");
     }
     for (size_t i = 0; i < PEERS; i++) {
         sennit_msg identity;
@@ -988,10 +892,10 @@ two_hundred_peers_all_get_their_answer(void **state)
         assert_int_equal(sennit_sock_send(router, &identity, SENNIT_MORE), SENNIT_OK);
         assert_int_equal(sennit_sock_send(router, &body, 0), SENNIT_OK);
     }
-    assert_int_equal(stats_of(router).connections, PEERS);
+    assert_int_equal(net_stats(router).connections, PEERS);
     assert_int_equal(sni_sim_connections(w.sim), PEERS);
     for (size_t i = 0; i < PEERS; i++)
-        expect_text(dealers[i], "hello");
+        assert_string_equal(net_recv(dealers[i]), "hello");
     test_world_close(&w);
 }
 
@@ -1004,7 +908,7 @@ life(test_alloc *alloc, void *arg)
 {
     const law_row *row = arg;
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     bool sender_fails = row->resets_ppm == 0;
     test_world w;
     sennit_sock *from = NULL;
@@ -1089,7 +993,7 @@ static uint64_t
 fingerprint(uint64_t seed)
 {
     sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = defaults();
+    sennit_sock_opts opts = test_world_opts();
     test_rng rng = { seed };
     test_world w;
     sennit_sock *push;
@@ -1103,16 +1007,16 @@ fingerprint(uint64_t seed)
     sim.faults_ppm[SNI_SIM_SHORT_SEND] = 100000;
     opts.reconnect_min_ms = 5;
     test_world_open(&w, &sim, 2);
-    push = open_sock(w.loops[0], SENNIT_PUSH, &opts);
-    pull = open_sock(w.loops[1], SENNIT_PULL, &opts);
-    connect_to(push, bind_any(pull));
+    push = test_world_sock(&w, 0, SENNIT_PUSH, &opts);
+    pull = test_world_sock(&w, 1, SENNIT_PULL, &opts);
+    net_connect(push, test_world_bind(pull));
     for (uint32_t i = 0; i < 300; i++) {
         send_numbered(push, i, &rng);
         test_world_run(&w, 100000);
         receive_numbered(pull, &received);
     }
     print = sni_sim_activity(w.sim) * 31 + sni_sim_now(w.sim) +
-            stats_of(push).delivered_msgs * 7 + received.msgs;
+            net_stats(push).delivered_msgs * 7 + received.msgs;
     test_world_close(&w);
     return print;
 }

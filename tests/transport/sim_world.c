@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "core/endpoint.h"
+#include "wire/greeting.h"
+#include "wire/ready.h"
 
 /* Every loop that is not inside a turn gets one. */
 static void
@@ -137,7 +139,51 @@ test_world_run_until(test_world *world, bool (*condition)(void *arg), void *arg,
     return true;
 }
 
-/* ---- octets by hand ------------------------------------------------- */
+/* ---- sockets in it ----------------------------------------------------- */
+
+sennit_sock_opts
+test_world_opts(void)
+{
+    sennit_sock_opts opts = SENNIT_SOCK_OPTS_DEFAULT;
+
+    opts.linger_ms = 0;
+    opts.events_max = 4096;
+    return opts;
+}
+
+sennit_sock *
+test_world_sock(test_world *world, size_t loop, sennit_sock_type type,
+                const sennit_sock_opts *opts)
+{
+    sennit_sock *sock;
+
+    assert_int_equal(sennit_sock_open(&sock, world->loops[loop], type, opts), SENNIT_OK);
+    return sock;
+}
+
+const char *
+test_world_bind(sennit_sock *sock)
+{
+    assert_int_equal(sennit_sock_bind(sock, "tcp://127.0.0.1:0"), SENNIT_OK);
+    return sennit_sock_last_endpoint(sock);
+}
+
+bool
+test_world_connected(void *arg)
+{
+    sennit_sock_stats stats;
+
+    sennit_sock_get_stats(arg, &stats);
+    return stats.connections > 0;
+}
+
+bool
+test_world_alone(void *arg)
+{
+    return !test_world_connected(arg);
+}
+
+/* ---- octets by hand ---------------------------------------------------- */
 
 static void
 await(test_raw *raw, test_world *world, sni_op *op)
@@ -183,6 +229,18 @@ test_raw_send(test_raw *raw, test_world *world, const void *data, size_t size)
     await(raw, world, &send);
     assert_int_equal(send.err, SENNIT_OK);
     assert_int_equal(send.size, size);
+}
+
+void
+test_raw_handshake(test_raw *raw, test_world *world, sennit_sock_type type,
+                   const char *identity)
+{
+    uint8_t octets[SNI_GREETING_SIZE + SNI_READY_MAX];
+    size_t size = SNI_GREETING_SIZE;
+
+    sni_greeting_write(octets, "NULL");
+    size += sni_ready_write(octets + size, type, sni_bytes(identity, strlen(identity)));
+    test_raw_send(raw, world, octets, size);
 }
 
 void

@@ -35,7 +35,24 @@ void test_world_run(test_world *world, sennit_time ns);
 bool test_world_run_until(test_world *world, bool (*condition)(void *arg), void *arg,
                           sennit_time limit_ns);
 
-/* A peer without a loop: octets by hand. */
+/* ---- sockets in it ----------------------------------------------------- */
+
+/* No linger, and room for all the events of a story. */
+sennit_sock_opts test_world_opts(void);
+
+sennit_sock *test_world_sock(test_world *world, size_t loop, sennit_sock_type type,
+                             const sennit_sock_opts *opts);
+
+/* Binds where the system likes; the endpoint is valid as long as the socket. */
+const char *test_world_bind(sennit_sock *sock);
+
+/* Conditions for test_world_run_until(): `arg` is a socket. */
+bool test_world_connected(void *arg);
+bool test_world_alone(void *arg);
+
+/* ---- octets by hand ---------------------------------------------------- */
+
+/* A peer without a loop. */
 typedef struct test_raw {
     sni_io *io;
     sni_pool *blocks;
@@ -49,6 +66,10 @@ typedef struct test_raw {
 /* Connects to `endpoint`; it must be accepted. */
 void test_raw_connect(test_raw *raw, test_world *world, const char *endpoint);
 void test_raw_send(test_raw *raw, test_world *world, const void *data, size_t size);
+
+/* Sends the greeting and READY of a 3.1 peer ("": without an identity). */
+void test_raw_handshake(test_raw *raw, test_world *world, sennit_sock_type type,
+                        const char *identity);
 
 /* Collects what arrives within `ns`. */
 void test_raw_listen(test_raw *raw, test_world *world, sennit_time ns);
