@@ -156,33 +156,54 @@ a_server_that_closes_after_the_handshake_is_not_stormed(void **state)
 static void
 delays_double_to_their_maximum_half_of_them_by_chance(void **state)
 {
-    static const unsigned caps_ms[] = { 100, 200, 400, 800, 1000, 1000, 1000, 1000 };
-    sni_sim_opts sim_opts = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = test_world_opts();
-    test_world world;
-    sennit_sock *push;
-    sennit_event event;
-    unsigned distinct = 0;
-    size_t seen = 0;
+    enum { ATTEMPTS = 12 };
+    bool below_half_seen = false;
+    bool above_half_seen = false;
 
     (void)state;
-    test_world_open(&world, &sim_opts, 1);
-    opts.reconnect_min_ms = 100;
-    opts.reconnect_max_ms = 1000;
-    opts.events = 1u << SENNIT_EVENT_RETRYING;
-    push = test_world_sock(&world, 0, SENNIT_PUSH, &opts);
-    net_connect(push, "tcp://127.0.0.1:1");
-    while (seen < sizeof caps_ms / sizeof caps_ms[0]) {
-        test_world_run(&world, 50 * TEST_MS);
-        while (seen < sizeof caps_ms / sizeof caps_ms[0] &&
-               sennit_sock_next_event(push, &event) == SENNIT_OK) {
-            assert_in_range(event.delay_ms, caps_ms[seen] / 2, caps_ms[seen]);
-            distinct += event.delay_ms != caps_ms[seen] / 2;
-            seen++;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
+        sennit_sock_opts opts = test_world_opts();
+        test_world w;
+        sennit_sock *push;
+        sennit_time failed_at = 0;
+
+        sim.seed = seed;
+        opts.reconnect_min_ms = 100;
+        opts.reconnect_max_ms = 5000;
+        test_world_open(&w, &sim, 1);
+        push = test_world_sock(&w, 0, SENNIT_PUSH, &opts);
+        net_connect(push, "tcp://127.0.0.1:7");
+        for (int i = 0; i < ATTEMPTS; i++) {
+            sennit_event event;
+            uint64_t cap = UINT64_C(100) << i;
+
+            while (!net_has_event(push, SENNIT_EVENT_CONNECT_FAILED, &event))
+                test_world_run(&w, TEST_MS);
+            assert_int_equal(event.err, SENNIT_ECONNREFUSED);
+            if (failed_at != 0) {
+                uint64_t previous = cap / 2 > 5000 ? 5000 : cap / 2;
+                uint64_t waited = (event.at - failed_at) / TEST_MS;
+
+                /* Half is fixed, half is chance; the connect itself takes a moment. */
+                if (waited < previous / 2 || waited > previous + 2)
+                    fail_msg("seed %llu attempt %d: %llu ms instead of %llu to %llu",
+                             (unsigned long long)seed, i, (unsigned long long)waited,
+                             (unsigned long long)(previous / 2),
+                             (unsigned long long)previous);
+                below_half_seen = below_half_seen || waited < previous * 3 / 4;
+                above_half_seen = above_half_seen || waited > previous * 3 / 4;
+            }
+            failed_at = event.at;
+            assert_true(net_has_event(push, SENNIT_EVENT_RETRYING, &event));
+            if (cap > 5000)
+                cap = 5000;
+            assert_true(event.delay_ms >= cap / 2 && event.delay_ms <= cap);
         }
+        assert_int_equal(net_stats(push).reconnects, ATTEMPTS);
+        test_world_close(&w);
     }
-    assert_true(distinct >= 6);
-    test_world_close(&world);
+    assert_true(below_half_seen && above_half_seen);
 }
 
 /* One that was READY for 5 s was a good one; one that was cut at once is one failure

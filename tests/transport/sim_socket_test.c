@@ -41,94 +41,7 @@ a_blocking_round_trip_crosses_the_world(void **state)
     test_world_close(&w);
 }
 
-/* ---- reconnecting --------------------------------------------------- */
-
-static void
-delays_double_with_jitter_up_to_the_bound(void **state)
-{
-    enum { ATTEMPTS = 12 };
-    bool below_half_seen = false;
-    bool above_half_seen = false;
-
-    (void)state;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-        sennit_sock_opts opts = test_world_opts();
-        test_world w;
-        sennit_sock *push;
-        sennit_time failed_at = 0;
-
-        sim.seed = seed;
-        opts.reconnect_min_ms = 100;
-        opts.reconnect_max_ms = 5000;
-        test_world_open(&w, &sim, 1);
-        push = test_world_sock(&w, 0, SENNIT_PUSH, &opts);
-        net_connect(push, "tcp://127.0.0.1:7");
-        for (int i = 0; i < ATTEMPTS; i++) {
-            sennit_event event;
-            uint64_t cap = UINT64_C(100) << i;
-
-            while (!net_has_event(push, SENNIT_EVENT_CONNECT_FAILED, &event))
-                test_world_run(&w, TEST_MS);
-            assert_int_equal(event.err, SENNIT_ECONNREFUSED);
-            if (failed_at != 0) {
-                uint64_t previous = cap / 2 > 5000 ? 5000 : cap / 2;
-                uint64_t waited = (event.at - failed_at) / TEST_MS;
-
-                /* Half is fixed, half is chance; the connect itself takes a moment. */
-                if (waited < previous / 2 || waited > previous + 2)
-                    fail_msg("seed %llu attempt %d: %llu ms instead of %llu to %llu",
-                             (unsigned long long)seed, i, (unsigned long long)waited,
-                             (unsigned long long)(previous / 2),
-                             (unsigned long long)previous);
-                below_half_seen = below_half_seen || waited < previous * 3 / 4;
-                above_half_seen = above_half_seen || waited > previous * 3 / 4;
-            }
-            failed_at = event.at;
-            assert_true(net_has_event(push, SENNIT_EVENT_RETRYING, &event));
-            if (cap > 5000)
-                cap = 5000;
-            assert_true(event.delay_ms >= cap / 2 && event.delay_ms <= cap);
-        }
-        assert_int_equal(net_stats(push).reconnects, ATTEMPTS);
-        test_world_close(&w);
-    }
-    assert_true(below_half_seen && above_half_seen);
-}
-
-static void
-a_connection_that_held_makes_up_for_earlier_failures(void **state)
-{
-    sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
-    sennit_sock_opts opts = test_world_opts();
-    test_world w;
-    sennit_sock *pull;
-    sennit_sock *push;
-    sennit_event event;
-    char endpoint[64];
-
-    (void)state;
-    opts.reconnect_min_ms = 100;
-    opts.reconnect_max_ms = 60000;
-    test_world_open(&w, &sim, 2);
-    push = test_world_sock(&w, 1, SENNIT_PUSH, &opts);
-    net_connect(push, "tcp://127.0.0.1:4000");
-    test_world_run(&w, 20 * TEST_S);
-    pull = test_world_sock(&w, 0, SENNIT_PULL, &opts);
-    snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:4000");
-    assert_int_equal(sennit_sock_bind(pull, endpoint), SENNIT_OK);
-    assert_true(test_world_run_until(&w, test_world_connected, push, 60 * TEST_S));
-    test_world_run(&w, 10 * TEST_S);
-    while (sennit_sock_next_event(push, &event) == SENNIT_OK)
-        continue;
-    sni_sim_reset_all(w.sim);
-    test_world_run(&w, TEST_MS);
-    assert_true(net_has_event(push, SENNIT_EVENT_DISCONNECTED, &event));
-    assert_true(net_has_event(push, SENNIT_EVENT_RETRYING, &event));
-    assert_true(event.delay_ms <= 100);
-    assert_true(test_world_run_until(&w, test_world_connected, push, TEST_S));
-    test_world_close(&w);
-}
+/* ---- over a connection that ends ---------------------------------------- */
 
 static void
 messages_wait_for_a_peer_that_comes_late(void **state)
@@ -1059,8 +972,6 @@ main(void)
 {
     const struct CMUnitTest single[] = {
         cmocka_unit_test(a_blocking_round_trip_crosses_the_world),
-        cmocka_unit_test(delays_double_with_jitter_up_to_the_bound),
-        cmocka_unit_test(a_connection_that_held_makes_up_for_earlier_failures),
         cmocka_unit_test(messages_wait_for_a_peer_that_comes_late),
         cmocka_unit_test(subscriptions_come_back_with_the_connection),
         cmocka_unit_test(a_silent_stranger_is_closed_in_time_and_disturbs_nobody),
