@@ -15,11 +15,21 @@ sni_envelope_forget(sni_pattern *pattern)
 }
 
 sennit_err
+sni_envelope_reserve(sni_pattern *pattern)
+{
+    return sni_grow(pattern->alloc, &pattern->envelope, &pattern->envelope_capacity,
+                    pattern->envelope_count + 1, sizeof *pattern->envelope)
+               ? SENNIT_OK
+               : SENNIT_ENOMEM;
+}
+
+sennit_err
 sni_envelope_add(sni_pattern *pattern, sni_msg *msg)
 {
-    if (!sni_grow(pattern->alloc, &pattern->envelope, &pattern->envelope_capacity,
-                  pattern->envelope_count + 1, sizeof *pattern->envelope))
-        return SENNIT_ENOMEM;
+    sennit_err err = sni_envelope_reserve(pattern);
+
+    if (err)
+        return err;
     pattern->envelope[pattern->envelope_count++] = *msg;
     sennit_msg_init(sni_msg_public(msg));
     return SENNIT_OK;

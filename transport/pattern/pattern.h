@@ -320,6 +320,9 @@ sennit_err sni_fetch_spend(sni_pattern *pattern);
 /* envelope.c: the frames in front of a body (REQ, REP). */
 void sni_envelope_forget(sni_pattern *pattern);
 
+/* Room for one frame more: the next add does not fail. Errors: ENOMEM. */
+sennit_err sni_envelope_reserve(sni_pattern *pattern);
+
 /* Takes: `msg` on success. Errors: ENOMEM. */
 sennit_err sni_envelope_add(sni_pattern *pattern, sni_msg *msg);
 

@@ -3,15 +3,26 @@
  * hops it names. A request without one is dropped and counted. */
 #include "pattern/pattern.h"
 
+/* The next frame of an envelope. There is a place for it before it is pulled: a request
+ * that was dropped for want of memory would have its REQ wait for ever. */
+static sennit_err
+pull_hop(sni_pattern *pattern, sni_msg *msg, sni_peer **from)
+{
+    sennit_err err =
+        sni_fair_next(pattern) == NULL ? SENNIT_EAGAIN : sni_envelope_reserve(pattern);
+
+    return err ? err : sni_fair_pull(pattern, msg, from);
+}
+
 /* Reads up to and including the delimiter, where the last call stopped. OK: the body
  * follows. EAGAIN: no message, or only malformed ones, which are dropped and counted;
- * or the bound. */
+ * or the bound. ENOMEM: what is not read yet stays where it is. */
 static sennit_err
 read_envelope(sni_pattern *pattern, sni_msg *msg)
 {
     for (;;) {
         sni_peer *from;
-        sennit_err err = sni_fair_pull(pattern, msg, &from);
+        sennit_err err = pull_hop(pattern, msg, &from);
         bool delimiter;
 
         if (err)
@@ -26,14 +37,7 @@ read_envelope(sni_pattern *pattern, sni_msg *msg)
                 return err;
             continue;
         }
-        err = sni_envelope_add(pattern, msg);
-        if (err) {
-            pattern->stats->dropped_memory_msgs++;
-            sennit_msg_fini(sni_msg_public(msg));
-            (void)sni_fair_skip(pattern);
-            sni_envelope_forget(pattern);
-            return err;
-        }
+        (void)sni_envelope_add(pattern, msg); /* there is room */
         if (delimiter)
             return SENNIT_OK;
         err = sni_fetch_spend(pattern);
