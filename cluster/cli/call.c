@@ -10,8 +10,8 @@
 #include <jansson.h>
 #include <sennit/rpc.h>
 
-#include "command.h"
 #include "json.h"
+#include "options.h"
 #include "usage.h"
 
 /* How long a node may take to answer the link, when --timeout does not say. */
@@ -307,8 +307,9 @@ run_call(call_run *run)
 enum { OPTION_SCHEMA = 256, OPTION_TIMEOUT, OPTION_ONEWAY };
 
 static bool
-take_option(call_args *args, int option, const char *value)
+take_option(void *arg, int option, const char *value)
 {
+    call_args *args = arg;
     uint64_t number;
 
     switch (option) {
@@ -332,7 +333,7 @@ take_option(call_args *args, int option, const char *value)
 
 /* As cat_args_parse(). */
 static bool
-parse(call_args *args, int argc, char **argv, const char *help, int *exit_code)
+parse(call_args *args, const cli_command *command, int argc, char **argv, int *exit_code)
 {
     static const struct option options[] = {
         { "schema", required_argument, NULL, OPTION_SCHEMA },
@@ -341,25 +342,10 @@ parse(call_args *args, int argc, char **argv, const char *help, int *exit_code)
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
-    int option;
 
     *args = (call_args){ .json = "{}", .timeout_ms = -1 };
-    *exit_code = CLI_USAGE;
-    opterr = 0;
-    optind = 0;
-    while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            *exit_code = CLI_OK;
-            return false;
-        }
-        if (option == '?' || option == ':') {
-            cli_say_bad_option("call", option, argv, options);
-            return false;
-        }
-        if (!take_option(args, option, optarg))
-            return false;
-    }
+    if (!cli_read_options(command, argc, argv, options, take_option, args, exit_code))
+        return false;
     if (argc - optind < 2 || argc - optind > 3 || !args->schema_path) {
         cli_say(
             "call: write 'sennit call ENDPOINT SERVICE.METHOD JSON --schema FILE.snt', "
@@ -381,7 +367,7 @@ call_main(const cli_command *command, int argc, char **argv)
     call_run run = { .args = &args };
     int exit_code;
 
-    if (!parse(&args, argc, argv, command->help, &exit_code))
+    if (!parse(&args, command, argc, argv, &exit_code))
         return exit_code;
     sni_idl_schema_init(&run.schema);
     sennit_buf_init(&run.body, NULL);

@@ -154,7 +154,7 @@ cat_main(const cli_command *command, int argc, char **argv)
     cat_args args;
     int exit_code;
 
-    if (cat_args_parse(&args, argc, argv, command->help, &exit_code))
+    if (cat_args_parse(&args, command, argc, argv, &exit_code))
         exit_code = run(&args);
     cat_args_fini(&args);
     return exit_code;
@@ -163,6 +163,7 @@ cat_main(const cli_command *command, int argc, char **argv)
 const cli_command cli_cat = {
     .name = "cat",
     .summary = "a socket you drive by hand, of any type",
+    .names_options = true,
     .run = cat_main,
     .help =
         "sennit cat TYPE (--bind ENDPOINT | --connect ENDPOINT)... [options]\n"

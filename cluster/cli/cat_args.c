@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
+#include "options.h"
 #include "sock_option.h"
-#include "suggest.h"
 #include "usage.h"
 
 #define WHY_MAX 640
@@ -70,28 +69,25 @@ static const char *const backend_names[] = {
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 /* Indexed by type: the library's numbers are dense. */
-static const struct {
-    const char *name;
-    unsigned abilities;
-} types[] = {
-    [SENNIT_PAIR] = { "PAIR", CAT_SENDS | CAT_RECEIVES | CAT_ECHOES },
-    [SENNIT_PUB] = { "PUB", CAT_SENDS },
-    [SENNIT_SUB] = { "SUB", CAT_RECEIVES },
-    [SENNIT_REQ] = { "REQ", CAT_SENDS | CAT_RECEIVES | CAT_ASKS },
-    [SENNIT_REP] = { "REP", CAT_SENDS | CAT_RECEIVES | CAT_ECHOES | CAT_ANSWERS },
-    [SENNIT_DEALER] = { "DEALER", CAT_SENDS | CAT_RECEIVES | CAT_ECHOES },
-    [SENNIT_ROUTER] = { "ROUTER", CAT_SENDS | CAT_RECEIVES | CAT_ECHOES },
-    [SENNIT_PULL] = { "PULL", CAT_RECEIVES },
-    [SENNIT_PUSH] = { "PUSH", CAT_SENDS },
-    [SENNIT_XPUB] = { "XPUB", CAT_SENDS | CAT_RECEIVES },
-    [SENNIT_XSUB] = { "XSUB", CAT_SENDS | CAT_RECEIVES },
-    [SENNIT_STREAM] = { "STREAM", CAT_SENDS | CAT_RECEIVES },
+static const unsigned abilities[] = {
+    [SENNIT_PAIR] = CAT_SENDS | CAT_RECEIVES | CAT_ECHOES,
+    [SENNIT_PUB] = CAT_SENDS,
+    [SENNIT_SUB] = CAT_RECEIVES,
+    [SENNIT_REQ] = CAT_SENDS | CAT_RECEIVES | CAT_ASKS,
+    [SENNIT_REP] = CAT_SENDS | CAT_RECEIVES | CAT_ECHOES | CAT_ANSWERS,
+    [SENNIT_DEALER] = CAT_SENDS | CAT_RECEIVES | CAT_ECHOES,
+    [SENNIT_ROUTER] = CAT_SENDS | CAT_RECEIVES | CAT_ECHOES,
+    [SENNIT_PULL] = CAT_RECEIVES,
+    [SENNIT_PUSH] = CAT_SENDS,
+    [SENNIT_XPUB] = CAT_SENDS | CAT_RECEIVES,
+    [SENNIT_XSUB] = CAT_SENDS | CAT_RECEIVES,
+    [SENNIT_STREAM] = CAT_SENDS | CAT_RECEIVES,
 };
 
 unsigned
 cat_abilities(sennit_sock_type type)
 {
-    return (size_t)type < COUNT_OF(types) ? types[type].abilities : 0;
+    return (size_t)type < COUNT_OF(abilities) ? abilities[type] : 0;
 }
 
 /* ---- Values ----------------------------------------------------------- */
@@ -114,31 +110,6 @@ grow(void **array, size_t count, size_t size)
     *array = grown;
     memset((char *)grown + count * size, 0, size);
     return true;
-}
-
-static bool
-read_type(const char *name, sennit_sock_type *out)
-{
-    const char *known[COUNT_OF(types)], *near;
-    sennit_err err = sennit_sock_type_parse(name, out);
-    char list[128] = "";
-    size_t used = 0;
-
-    if (!err && (size_t)*out < COUNT_OF(types))
-        return true;
-    for (size_t i = 0; i < COUNT_OF(types); i++) {
-        known[i] = types[i].name;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? " " : "",
-                                 types[i].name);
-    }
-    near = sni_idl_suggest(name, known, COUNT_OF(types));
-    if (err != SENNIT_ENOENT)
-        cli_say("cat: socket type %s is not built yet; built are %s", name, list);
-    else if (near)
-        cli_say("cat: no socket type %s; did you mean %s?", name, near);
-    else
-        cli_say("cat: no socket type %s; known are %s", name, list);
-    return false;
 }
 
 static bool
@@ -262,8 +233,9 @@ set_identity(cat_args *args, const char *id)
 }
 
 static bool
-take_option(cat_args *args, int option, const char *value)
+take_option(void *arg, int option, const char *value)
 {
+    cat_args *args = arg;
     uint64_t number;
     size_t index;
 
@@ -402,53 +374,19 @@ init(cat_args *args)
     args->opts.linger_ms = 0;
 }
 
-static void
-print_help(const char *help)
-{
-    char names[2048];
-    size_t column = 0;
-
-    cli_sock_option_names(names, sizeof names);
-    printf("%s\nNames of --option:\n ", help);
-    for (char *name = strtok(names, ", "); name; name = strtok(NULL, ", ")) {
-        if (column + strlen(name) > 76) {
-            fputs("\n ", stdout);
-            column = 0;
-        }
-        printf(" %s", name);
-        column += strlen(name) + 1;
-    }
-    fputc('\n', stdout);
-}
-
 bool
-cat_args_parse(cat_args *args, int argc, char **argv, const char *help, int *exit_code)
+cat_args_parse(cat_args *args, const cli_command *command, int argc, char **argv,
+               int *exit_code)
 {
-    int option;
-
     init(args);
-    *exit_code = CLI_USAGE;
-    opterr = 0;
-    optind = 0;
-    while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        if (option == 'h') {
-            print_help(help);
-            *exit_code = CLI_OK;
-            return false;
-        }
-        if (option == '?' || option == ':') {
-            cli_say_bad_option("cat", option, argv, options);
-            return false;
-        }
-        if (!take_option(args, option, optarg))
-            return false;
-    }
+    if (!cli_read_options(command, argc, argv, options, take_option, args, exit_code))
+        return false;
     if (optind == argc) {
         cli_say("cat: which socket? Write 'sennit cat TYPE ...', as in 'sennit cat sub "
                 "--connect tcp://127.0.0.1:5556'");
         return false;
     }
-    if (!read_type(argv[optind], &args->type))
+    if (!cli_sock_type_read("cat", argv[optind], &args->type))
         return false;
     if (optind + 1 < argc) {
         cli_say("cat: unexpected argument '%s'; a message to send follows --send",

@@ -7,6 +7,7 @@
 
 #include <sennit/sennit.h>
 
+#include "command.h"
 #include "message.h"
 
 /* The command line of `sennit cat`, checked. */
@@ -43,10 +44,9 @@ typedef struct cat_args {
     const char *endpoint_file; /* NULL: none */
 } cat_args;
 
-/* Reads `argv`. Gives: true with a checked `*args`, or false with the exit code in
- * `*exit_code`: CLI_OK after --help, CLI_USAGE after a line on stderr. The strings
- * stay in argv. cat_args_fini() is due either way. */
-bool cat_args_parse(cat_args *args, int argc, char **argv, const char *help,
+/* Reads `argv`. Gives: true with a checked `*args`, or false as cli_read_options(). The
+ * strings stay in argv. cat_args_fini() is due either way. */
+bool cat_args_parse(cat_args *args, const cli_command *command, int argc, char **argv,
                     int *exit_code);
 void cat_args_fini(cat_args *args);
 

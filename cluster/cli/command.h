@@ -2,6 +2,8 @@
 #ifndef SENNIT_CLI_COMMAND_H
 #define SENNIT_CLI_COMMAND_H
 
+#include <stdbool.h>
+
 /* Exit codes of every subcommand; scripts rely on them. */
 enum {
     CLI_OK = 0,
@@ -13,7 +15,8 @@ enum {
 typedef struct cli_command {
     const char *name;
     const char *summary; /* one line for `sennit --help` */
-    const char *help;    /* the whole text of `sennit NAME --help` */
+    const char *help;    /* the text of `sennit NAME --help` */
+    bool names_options;  /* ... which ends with the names of all socket options */
     /* Runs with argv[0] the subcommand's name. Gives: the exit code. */
     int (*run)(const struct cli_command *command, int argc, char **argv);
 } cli_command;

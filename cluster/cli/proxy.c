@@ -14,14 +14,12 @@
 #include <sennit/proxy.h>
 #include <sennit/sennit.h>
 
-#include "command.h"
+#include "options.h"
 #include "signals.h"
 #include "sock_option.h"
-#include "suggest.h"
 #include "usage.h"
 
 #define WHY_MAX       640
-#define TYPES_COUNT   (SENNIT_STREAM + 1)
 #define CONNECT       "connect:"
 #define LINGER_MS     1000 /* a peer that does not read must not keep it from ending */
 #define SUBSCRIBE_MAX 64
@@ -72,34 +70,10 @@ static const struct option options[] = {
 /* ---- The command line ------------------------------------------------- */
 
 static bool
-say_unknown_type(const char *option, const char *name, sennit_err err)
-{
-    const char *known[TYPES_COUNT], *near;
-    char list[128] = "";
-    size_t used = 0;
-
-    for (int i = 0; i < TYPES_COUNT; i++) {
-        known[i] = sennit_sock_type_name((sennit_sock_type)i);
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? " " : "",
-                                 known[i]);
-    }
-    near = sni_idl_suggest(name, known, TYPES_COUNT);
-    if (err != SENNIT_ENOENT)
-        cli_say("proxy: --%s: socket type %s is not built; built are %s", option, name,
-                list);
-    else if (near)
-        cli_say("proxy: --%s: no socket type %s; did you mean %s?", option, name, near);
-    else
-        cli_say("proxy: --%s: no socket type %s; known are %s", option, name, list);
-    return false;
-}
-
-static bool
 read_side(side *s, const char *option, const char *spec)
 {
     const char *sign = strchr(spec, '@');
-    char name[32];
-    sennit_err err;
+    char name[32], where[32];
 
     if (s->spec) {
         cli_say("proxy: --%s is given twice; further endpoints follow the first after a "
@@ -114,16 +88,17 @@ read_side(side *s, const char *option, const char *spec)
         return false;
     }
     snprintf(name, sizeof name, "%.*s", (int)(sign - spec), spec);
-    err = sennit_sock_type_parse(name, &s->type);
-    if (err)
-        return say_unknown_type(option, name, err);
+    snprintf(where, sizeof where, "proxy: --%s", option);
+    if (!cli_sock_type_read(where, name, &s->type))
+        return false;
     s->spec = spec;
     return true;
 }
 
 static bool
-take_option(proxy_run *run, int option, const char *value)
+take_option(void *arg, int option, const char *value)
 {
+    proxy_run *run = arg;
     char why[WHY_MAX];
     int index;
 
@@ -167,26 +142,10 @@ settle(const proxy_run *run)
 
 /* Gives: true with a checked run, else the exit code. */
 static bool
-parse(proxy_run *run, int argc, char **argv, const char *help, int *exit_code)
+parse(proxy_run *run, const cli_command *command, int argc, char **argv, int *exit_code)
 {
-    int option;
-
-    *exit_code = CLI_USAGE;
-    opterr = 0;
-    optind = 0;
-    while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            *exit_code = CLI_OK;
-            return false;
-        }
-        if (option == '?' || option == ':') {
-            cli_say_bad_option("proxy", option, argv, options);
-            return false;
-        }
-        if (!take_option(run, option, optarg))
-            return false;
-    }
+    if (!cli_read_options(command, argc, argv, options, take_option, run, exit_code))
+        return false;
     if (optind < argc) {
         cli_say("proxy: unexpected argument '%s'; a socket follows --front, --back, "
                 "--capture or --control",
@@ -421,7 +380,7 @@ proxy_main(const cli_command *command, int argc, char **argv)
         run.sides[i].opts = (sennit_sock_opts)SENNIT_SOCK_OPTS_DEFAULT;
         run.sides[i].opts.linger_ms = LINGER_MS;
     }
-    if (!parse(&run, argc, argv, command->help, &exit_code))
+    if (!parse(&run, command, argc, argv, &exit_code))
         return exit_code;
     run.signal_fd = cli_open_signals("proxy", signals, sizeof signals / sizeof *signals);
     if (run.signal_fd < 0)
@@ -438,6 +397,7 @@ proxy_main(const cli_command *command, int argc, char **argv)
 const cli_command cli_proxy = {
     .name = "proxy",
     .summary = "forwards what one socket receives to another, both ways",
+    .names_options = true,
     .run = proxy_main,
     .help =
         "sennit proxy --front TYPE@ENDPOINT[,ENDPOINT...] --back TYPE@ENDPOINT[,...]\n"
@@ -463,9 +423,9 @@ const cli_command cli_proxy = {
         "                       PAIR, DEALER, PULL or SUB. A REP answers everything\n"
         "  --subscribe PREFIX   what a SUB is to receive; without one, everything\n"
         "  --front-option NAME=VALUE, and --back-option, --capture-option and\n"
-        "  --control-option     any field of sennit_sock_opts; 'sennit cat --help' "
-        "lists\n"
-        "                       them. linger_ms is 1000 when it is not given\n"
+        "  --control-option     any field of sennit_sock_opts, see below. "
+        "linger_ms is\n"
+        "                       1000 when it is not given\n"
         "\n"
         "A message waits in the queues of its socket until the other has room, so that\n"
         "its sender feels it; the other way goes on. A message that nobody can be sent "

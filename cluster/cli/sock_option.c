@@ -35,6 +35,8 @@ typedef struct field {
     const char *const *choices;
 } field;
 
+#define TYPES_COUNT (SENNIT_STREAM + 1)
+
 #define FIELD(kind, name)                                                                \
     {                                                                                    \
 #name, FIELD_##kind, offsetof(sennit_sock_opts, name), NULL                      \
@@ -216,6 +218,31 @@ _Static_assert(sizeof(sennit_slow_policy) == sizeof(int) &&
                    sizeof(sennit_xpub_verbose) == sizeof(int) &&
                    sizeof(unsigned) == sizeof(uint32_t),
                "fields are set through these types");
+
+bool
+cli_sock_type_read(const char *where, const char *name, sennit_sock_type *out)
+{
+    sennit_err err = sennit_sock_type_parse(name, out);
+    const char *known[TYPES_COUNT], *near;
+    char list[128] = "";
+    size_t used = 0;
+
+    if (!err)
+        return true;
+    for (int i = 0; i < TYPES_COUNT; i++) {
+        known[i] = sennit_sock_type_name((sennit_sock_type)i);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? " " : "",
+                                 known[i]);
+    }
+    near = sni_idl_suggest(name, known, TYPES_COUNT);
+    if (err != SENNIT_ENOENT)
+        cli_say("%s: socket type %s is not built yet; built are %s", where, name, list);
+    else if (near)
+        cli_say("%s: no socket type %s; did you mean %s?", where, name, near);
+    else
+        cli_say("%s: no socket type %s; known are %s", where, name, list);
+    return false;
+}
 
 bool
 cli_sock_option_set(sennit_sock_opts *opts, const char *assignment, char *why,

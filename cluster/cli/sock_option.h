@@ -7,6 +7,11 @@
 
 #include <sennit/sennit.h>
 
+/* Reads the name of a socket type, in any case.
+ * Gives: false, with `*out` untouched, after a line on stderr that begins with `where`
+ * and names the types there are. */
+bool cli_sock_type_read(const char *where, const char *name, sennit_sock_type *out);
+
 /* Sets the field of `opts` that `assignment` ("name=value") names. The names are
  * those of sennit_sock_opts; booleans take true/false/1/0, enumerations their names in
  * lower case ("drop_old"); -1 is allowed where the header allows it. Texts and bytes are

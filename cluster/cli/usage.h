@@ -3,18 +3,10 @@
 #define SENNIT_CLI_USAGE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-struct option; /* <getopt.h> */
 
 /* Prints "sennit: <text>" as one line on stderr. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* Says why getopt_long() answered '?' or ':' for argv[optind - 1], with the
- * option that was probably meant. */
-void cli_say_bad_option(const char *command, int answer, char **argv,
-                        const struct option *options);
 
 /* Reads a whole decimal number between `min` and `max`.
  * Gives: false, with `*out` untouched, for anything else. */
