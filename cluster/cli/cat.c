@@ -3,7 +3,6 @@
  * with, and the help text. */
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "cat_run.h"
 #include "command.h"
 #include "signals.h"
+#include "tell.h"
 #include "usage.h"
 
 /* ---- Opening ---------------------------------------------------------- */
@@ -33,57 +33,24 @@ say_endpoint_error(const cat_endpoint *endpoint, const sennit_sock *sock, sennit
     return CLI_FAILED;
 }
 
-/* Renamed into place, so that who waits for the file never reads half of it. */
-static bool
-write_endpoints(const char *path, const char *text)
-{
-    size_t size = strlen(path) + sizeof ".part";
-    char *part = malloc(size);
-    FILE *file = NULL;
-    bool ok = false;
-
-    if (part) {
-        snprintf(part, size, "%s.part", path);
-        file = fopen(part, "w");
-    }
-    if (file) {
-        ok = fputs(text, file) >= 0;
-        ok = fclose(file) == 0 && ok;
-        ok = ok && rename(part, path) == 0;
-    }
-    if (!ok)
-        cli_say("cat: --endpoint-file %s: cannot be written", path);
-    free(part);
-    return ok;
-}
-
 static int
 attach(const cat_args *args, sennit_sock *sock)
 {
-    char bound[4096] = "";
-    size_t used = 0;
+    cli_listening listening = { .used = 0 };
 
     for (size_t i = 0; i < args->endpoints_count; i++) {
         const cat_endpoint *endpoint = &args->endpoints[i];
         sennit_err err = endpoint->bind ? sennit_sock_bind(sock, endpoint->text)
                                         : sennit_sock_connect(sock, endpoint->text);
-        const char *actual = sennit_sock_last_endpoint(sock);
+
         if (err)
             return say_endpoint_error(endpoint, sock, err);
-        if (!endpoint->bind)
-            continue;
-        if (strcmp(actual, endpoint->text) != 0)
-            fprintf(stderr, "listening %s\n", actual);
-        if (used < sizeof bound)
-            used += (size_t)snprintf(bound + used, sizeof bound - used, "%s\n", actual);
+        if (endpoint->bind)
+            cli_listening_add(&listening, NULL, endpoint->text,
+                              sennit_sock_last_endpoint(sock));
     }
-    if (args->endpoint_file && used >= sizeof bound) {
-        cli_say("cat: too many endpoints for --endpoint-file");
-        return CLI_FAILED;
-    }
-    if (args->endpoint_file && !write_endpoints(args->endpoint_file, bound))
-        return CLI_FAILED;
-    return CLI_OK;
+    return cli_listening_write(&listening, "cat", args->endpoint_file) ? CLI_OK
+                                                                       : CLI_FAILED;
 }
 
 static int

@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "lines.h"
+#include "tell.h"
 #include "usage.h"
 
 /* Work done between two looks at signals and the rest of the loop, so that a peer
@@ -346,31 +347,6 @@ step(cat_run *run)
 
 /* ---- Waiting ---------------------------------------------------------- */
 
-static void
-print_events(cat_run *run)
-{
-    sennit_event event;
-
-    while (!sennit_sock_next_event(run->sock, &event)) {
-        fprintf(stderr, "event %s %s", sennit_event_name(event.kind), event.endpoint);
-        if (event.peer)
-            fprintf(stderr, " peer=%" PRIu32, event.peer);
-        if (event.identity_size)
-            fputs(" identity=", stderr);
-        for (size_t i = 0; i < event.identity_size; i++)
-            fprintf(stderr, "%02x", event.identity[i]);
-        if (event.delay_ms)
-            fprintf(stderr, " delay_ms=%" PRIu32, event.delay_ms);
-        if (event.err)
-            fprintf(stderr, " error=%s", sennit_err_name(event.err));
-        if (*event.reason)
-            fprintf(stderr, " reason=\"%s\"", event.reason);
-        if (event.lost)
-            fprintf(stderr, " lost=%" PRIu64, event.lost);
-        fputc('\n', stderr);
-    }
-}
-
 /* Milliseconds until `at`, rounded up so that waiting them reaches it. */
 static int
 ms_until(sennit_time now, sennit_time at)
@@ -446,7 +422,7 @@ wait_for_more(cat_run *run, bool busy)
     if (err && err != SENNIT_EINTR)
         failed(run, "loop", err);
     if (run->args->verbose)
-        print_events(run);
+        cli_tell_events(run->sock, NULL);
     if (run->end == END_NONE && sennit_loop_now(run->loop) >= run->deadline_at)
         run->end = END_TIMEOUT;
 }
@@ -516,7 +492,7 @@ finish(cat_run *run, bool exchanging)
     const cat_args *args = run->args;
 
     if (args->verbose)
-        print_events(run);
+        cli_tell_events(run->sock, NULL);
     switch (run->end) {
     case END_NONE:
         break;

@@ -17,6 +17,7 @@
 #include "options.h"
 #include "signals.h"
 #include "sock_option.h"
+#include "tell.h"
 #include "usage.h"
 
 #define WHY_MAX       640
@@ -40,6 +41,9 @@ typedef struct proxy_run {
     side sides[PLACES];
     const char *topics[SUBSCRIBE_MAX]; /* --subscribe */
     size_t topics_count;
+    bool verbose;              /* events on stderr */
+    const char *endpoint_file; /* NULL: none */
+    cli_listening listening;
     sennit_loop *loop;
     sennit_proxy *proxy;
     int signal_fd;
@@ -50,7 +54,9 @@ typedef struct proxy_run {
 enum {
     OPTION_SIDE = 256,
     OPTION_SIDE_OPTION = OPTION_SIDE + PLACES,
-    OPTION_SUBSCRIBE = OPTION_SIDE_OPTION + PLACES
+    OPTION_SUBSCRIBE = OPTION_SIDE_OPTION + PLACES,
+    OPTION_ENDPOINT_FILE,
+    OPTION_VERBOSE
 };
 
 static const struct option options[] = {
@@ -63,6 +69,8 @@ static const struct option options[] = {
     { "capture-option", required_argument, NULL, OPTION_SIDE_OPTION + CAPTURE },
     { "control-option", required_argument, NULL, OPTION_SIDE_OPTION + CONTROL },
     { "subscribe", required_argument, NULL, OPTION_SUBSCRIBE },
+    { "endpoint-file", required_argument, NULL, OPTION_ENDPOINT_FILE },
+    { "verbose", no_argument, NULL, OPTION_VERBOSE },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
 };
@@ -96,29 +104,48 @@ read_side(side *s, const char *option, const char *spec)
 }
 
 static bool
+add_topic(proxy_run *run, const char *topic)
+{
+    if (run->topics_count == SUBSCRIBE_MAX) {
+        cli_say("proxy: more than %d --subscribe", SUBSCRIBE_MAX);
+        return false;
+    }
+    run->topics[run->topics_count++] = topic;
+    return true;
+}
+
+static bool
+set_sock_option(proxy_run *run, place at, const char *assignment)
+{
+    char why[WHY_MAX];
+
+    if (cli_sock_option_set(&run->sides[at].opts, assignment, why, sizeof why))
+        return true;
+    cli_say("proxy: --%s-option %s: %s", place_names[at], assignment, why);
+    return false;
+}
+
+static bool
 take_option(void *arg, int option, const char *value)
 {
     proxy_run *run = arg;
-    char why[WHY_MAX];
-    int index;
 
-    if (option == OPTION_SUBSCRIBE) {
-        if (run->topics_count == SUBSCRIBE_MAX) {
-            cli_say("proxy: more than %d --subscribe", SUBSCRIBE_MAX);
-            return false;
-        }
-        run->topics[run->topics_count++] = value;
+    switch (option) {
+    case OPTION_SUBSCRIBE:
+        return add_topic(run, value);
+    case OPTION_ENDPOINT_FILE:
+        run->endpoint_file = value;
         return true;
-    }
-    if (option < OPTION_SIDE_OPTION) {
-        index = option - OPTION_SIDE;
-        return read_side(&run->sides[index], place_names[index], value);
-    }
-    index = option - OPTION_SIDE_OPTION;
-    if (cli_sock_option_set(&run->sides[index].opts, value, why, sizeof why))
+    case OPTION_VERBOSE:
+        run->verbose = true;
         return true;
-    cli_say("proxy: --%s-option %s: %s", place_names[index], value, why);
-    return false;
+    default:
+        break;
+    }
+    if (option >= OPTION_SIDE_OPTION)
+        return set_sock_option(run, (place)(option - OPTION_SIDE_OPTION), value);
+    option -= OPTION_SIDE;
+    return read_side(&run->sides[option], place_names[option], value);
 }
 
 static bool
@@ -239,7 +266,7 @@ open_proxy(proxy_run *run)
 
 /* Binds or connects; a malformed endpoint is a usage error. */
 static int
-attach_one(const proxy_run *run, place at, const char *text)
+attach_one(proxy_run *run, place at, const char *text)
 {
     sennit_sock *sock = run->sides[at].sock;
     bool connects = strncmp(text, CONNECT, strlen(CONNECT)) == 0;
@@ -259,9 +286,9 @@ attach_one(const proxy_run *run, place at, const char *text)
         cli_say("proxy: --%s %s: %s", place_names[at], text, sennit_err_text(err));
         return CLI_FAILED;
     }
-    if (!connects && strcmp(sennit_sock_last_endpoint(sock), endpoint) != 0)
-        fprintf(stderr, "listening %s %s\n", place_names[at],
-                sennit_sock_last_endpoint(sock));
+    if (!connects)
+        cli_listening_add(&run->listening, place_names[at], endpoint,
+                          sennit_sock_last_endpoint(sock));
     return CLI_OK;
 }
 
@@ -297,6 +324,9 @@ begin(proxy_run *run)
     for (place i = FRONT; exit_code == CLI_OK && i < PLACES; i++)
         if (run->sides[i].sock)
             exit_code = attach(run, i);
+    if (exit_code == CLI_OK &&
+        !cli_listening_write(&run->listening, "proxy", run->endpoint_file))
+        exit_code = CLI_FAILED;
     return exit_code;
 }
 
@@ -329,6 +359,14 @@ print_statistics(const proxy_run *run)
 }
 
 static void
+tell_events(const proxy_run *run)
+{
+    for (place i = FRONT; run->verbose && i < PLACES; i++)
+        if (run->sides[i].sock)
+            cli_tell_events(run->sides[i].sock, place_names[i]);
+}
+
+static void
 take_signals(proxy_run *run)
 {
     struct signalfd_siginfo info;
@@ -357,12 +395,14 @@ forward(proxy_run *run)
 
         if (err && err != SENNIT_EINTR)
             return failed("loop", err);
+        tell_events(run);
         take_signals(run);
         if (sennit_proxy_ended(run->proxy, &why))
             break;
         if (poll(fds, 2, sennit_loop_timeout_ms(run->loop)) < 0 && errno != EINTR)
             return failed("poll", SENNIT_EIO);
     }
+    tell_events(run);
     print_statistics(run);
     if (why)
         return failed("ended", why);
@@ -426,6 +466,10 @@ const cli_command cli_proxy = {
         "  --control-option     any field of sennit_sock_opts, see below. "
         "linger_ms is\n"
         "                       1000 when it is not given\n"
+        "  --endpoint-file FILE writes the bound endpoints there, one a line behind "
+        "front,\n"
+        "                       back, capture or control, when they all listen\n"
+        "  --verbose            prints what happens to the connections on stderr\n"
         "\n"
         "A message waits in the queues of its socket until the other has room, so that\n"
         "its sender feels it; the other way goes on. A message that nobody can be sent "

@@ -3,6 +3,7 @@
 tells."""
 
 import json
+import os
 import signal
 import struct
 import time
@@ -84,7 +85,8 @@ def helps(bench):
     page, _ = run(bench, "proxy", "--help")
     equal(run(bench, "help", "proxy")[0], page, "help proxy")
     assert "  proxy " in run(bench, "--help")[0]
-    for option in ("--front", "--capture", "--control", "STATISTICS", "SIGUSR1"):
+    for option in ("--front", "--capture", "--control", "STATISTICS", "SIGUSR1",
+                   "--endpoint-file", "--verbose", "recv_message_max_parts"):
         assert option in page, f"{option} is not in the help"
 
 
@@ -93,6 +95,46 @@ def bind_twice(bench):
     _, errors = run(bench, "proxy", "--front", f"PULL@{proxy.at['front']}", "--back",
                     f"PUSH@{TCP}", code=1)
     assert "already in use" in errors, errors
+
+
+def writes_the_endpoint_file(bench):
+    path = bench.path()
+    proxy = Proxy(bench, "--back", f"PUSH@ipc://{path}.back", "--endpoint-file", path,
+                  front=f"PULL@ipc://{path}.front,{TCP},connect:ipc://{path}.nowhere")
+    until("the file appears", lambda: os.path.exists(path) or time.sleep(0.002))
+    with open(path, encoding="ascii") as file:
+        lines = [line.split(" ") for line in file.read().splitlines()]
+    equal([words[0] for words in lines], ["front", "front", "back"], "sides")
+    equal([lines[0][1], lines[2][1]], [f"ipc://{path}.front", f"ipc://{path}.back"],
+          "endpoints that were given")
+    equal(lines[1][1], proxy.endpoint("front"), "the one that the system chose")
+    pull = joined(bench, "PULL", lines[2][1])
+    for side in lines[:2]:
+        joined(bench, "PUSH", side[1]).send([b"x"])
+        equal(pull.recv(), [b"x"], "message")
+
+
+def endpoint_file_in_no_folder(bench):
+    path = os.path.join(bench.path(), "file")
+    _, errors = run(bench, "proxy", *SIDES, "--endpoint-file", path, code=1)
+    assert f"--endpoint-file {path}: cannot be written" in errors, errors
+
+
+def tells_events(bench):
+    proxy = Proxy(bench, "--verbose", front=f"ROUTER@{TCP}", back=f"DEALER@{TCP}")
+    client = joined(bench, "DEALER", proxy.at["front"], identity=b"me")
+    worker = joined(bench, "DEALER", proxy.at["back"])
+    client.send([b"x"])
+    equal(worker.recv(), [b"me", b"x"], "message")
+    proxy.stop()
+    told = proxy.stderr()
+    for side, endpoint in proxy.at.items():
+        for event in ("LISTENING", "ACCEPTED", "READY"):
+            assert f"event {side} {event} {endpoint}" in told, told
+    assert "identity=6d65" in told, told
+    quiet = Proxy(bench, front=f"ROUTER@{TCP}", back=f"DEALER@{TCP}")
+    quiet.stop()
+    assert "event" not in quiet.stderr(), quiet.stderr()
 
 
 # ---- What passes -------------------------------------------------------------------
@@ -259,6 +301,11 @@ if __name__ == "__main__":
         ("help", helps),
         *(mistake(args, hint) for args, hint in MISTAKES),
         ("binding what is bound is a failure, not a usage error", bind_twice),
+        ("--endpoint-file holds every bound endpoint and its side",
+         writes_the_endpoint_file),
+        ("an --endpoint-file that cannot be written is a failure",
+         endpoint_file_in_no_folder),
+        ("--verbose tells the events of each side", tells_events),
         ("REQ and REP pass ROUTER and DEALER", queue),
         ("a pipeline passes in order and is counted", pipeline),
         ("subscriptions and publications pass XSUB and XPUB", broker),
