@@ -119,10 +119,8 @@ subscribe(sni_peer *peer, bool on, sennit_bytes topic)
     fake_peer *to = peer_of(peer);
     size_t used = strlen(to->told);
 
-    if (f->tells_failing > 0) {
-        f->tells_failing--;
+    if (fails(&f->tells_before, &f->tells_failing))
         return SENNIT_ENOMEM;
-    }
     snprintf(to->told + used, sizeof to->told - used, "%c%.*s", on ? '+' : '-',
              (int)topic.size, topic.size > 0 ? (const char *)topic.data : "");
     return SENNIT_OK;

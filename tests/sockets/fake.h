@@ -50,6 +50,7 @@ typedef struct fake {
     unsigned pulls_failing;  /* the same for pulls */
     unsigned pulls_before;
     unsigned tells_failing; /* and for subscribe */
+    unsigned tells_before;
     unsigned noticed;
     char events[1024]; /* of topics: "0+a" peer 0 subscribed to a, "1-b" */
     uint64_t fail_at;  /* this allocation of what is opened next fails; 0: none */

@@ -354,6 +354,59 @@ a_subscribe_that_failed_can_be_repeated(void **state)
     fake_close(&f);
 }
 
+/* The same the other way round: who is told OK is not sent what it gave up. */
+static void
+an_unsubscribe_that_failed_can_be_repeated(void **state)
+{
+    (void)state;
+    fake_open(&f, SENNIT_SUB, false);
+    fake_join(&f, 0, "");
+    assert_int_equal(sni_pattern_subscribe(&f.pattern, true, text("a")), SENNIT_OK);
+    f.tells_failing = 1;
+    assert_int_equal(sni_pattern_subscribe(&f.pattern, false, text("a")), SENNIT_ENOMEM);
+    assert_int_equal(f.stats.subscriptions, 1);
+    assert_null(f.peers[0].ended);
+    fake_offer(&f, 0, "still");
+    fake_offer(&f, 0, "a");
+    assert_string_equal(fake_recv(&f), "a");
+    assert_int_equal(sni_pattern_subscribe(&f.pattern, false, text("a")), SENNIT_OK);
+    assert_string_equal(f.peers[0].told, "+a-a");
+    assert_int_equal(f.stats.subscriptions, 0);
+    fake_close(&f);
+}
+
+/* What one publisher knows cannot be taken back without memory: another that cannot be
+ * told loses its connection, and is told everything on the next. */
+static void
+a_publisher_that_cannot_be_told_as_others_were_has_to_come_again(void **state)
+{
+    (void)state;
+    for (unsigned step = 0; step < 2; step++) {
+        bool on = step == 0;
+
+        fake_open(&f, SENNIT_SUB, false);
+        for (int i = 0; i < 3; i++)
+            fake_join(&f, i, "");
+        assert_int_equal(sni_pattern_subscribe(&f.pattern, true, text("b")), SENNIT_OK);
+        if (!on)
+            assert_int_equal(sni_pattern_subscribe(&f.pattern, true, text("a")),
+                             SENNIT_OK);
+        f.tells_before = 1;
+        f.tells_failing = 1;
+        assert_int_equal(sni_pattern_subscribe(&f.pattern, on, text("a")), SENNIT_OK);
+        assert_null(f.peers[0].ended);
+        assert_string_equal(f.peers[1].ended, "no memory for a subscription");
+        assert_int_equal(f.peers[1].ended_err, SENNIT_ENOMEM);
+        assert_null(f.peers[2].ended);
+        assert_string_equal(f.peers[2].told, on ? "+b+a" : "+b+a-a");
+        fake_lose(&f, 1);
+        f.peers[1].told[0] = '\0';
+        fake_return(&f, 1, "");
+        assert_string_equal(f.peers[1].told, on ? "+a+b" : "+b");
+        fake_close(&f);
+    }
+}
+
 int
 main(void)
 {
@@ -377,6 +430,9 @@ main(void)
         cmocka_unit_test(what_is_filtered_out_is_not_readable),
         cmocka_unit_test(no_memory_to_skip_does_not_let_the_tail_through),
         cmocka_unit_test(a_subscribe_that_failed_can_be_repeated),
+        cmocka_unit_test(an_unsubscribe_that_failed_can_be_repeated),
+        cmocka_unit_test(
+            a_publisher_that_cannot_be_told_as_others_were_has_to_come_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

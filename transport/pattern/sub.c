@@ -22,32 +22,40 @@ sub_connected(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity)
     return sni_trie_each(&pattern->topics, replay_one, peer);
 }
 
+/* All of them, or nobody: ENOMEM. Once one was told, there is no way back, so whoever
+ * cannot be told then loses the connection, and hears everything on the next one. */
 static sennit_err
 tell_publishers(sni_pattern *pattern, bool on, sennit_bytes prefix)
 {
-    sennit_err first = SENNIT_OK;
+    bool told = false;
 
     for (sni_link *link = pattern->peers.next; link != &pattern->peers;
          link = link->next) {
         sni_peer *peer = SNI_OWNER_OF(link, sni_peer, all);
-        sennit_err err =
-            peer->connected ? pattern->port->subscribe(peer, on, prefix) : SENNIT_OK;
+        sennit_err err;
 
-        if (first == SENNIT_OK)
-            first = err;
+        if (!peer->connected)
+            continue;
+        err = pattern->port->subscribe(peer, on, prefix);
+        if (err && !told)
+            return err;
+        if (err)
+            pattern->port->disconnect(peer, false, err, "no memory for a subscription");
+        told = true;
     }
-    return first;
+    return SENNIT_OK;
 }
 
 static sennit_err
-count(sni_pattern *pattern, bool on, sennit_bytes prefix, uint32_t *times)
+count(sni_pattern *pattern, bool on, sennit_bytes prefix)
 {
+    uint32_t times;
     sennit_err err;
 
     if (on)
-        err = sni_trie_add(&pattern->topics, prefix, pattern, NULL, times);
+        err = sni_trie_add(&pattern->topics, prefix, pattern, NULL, &times);
     else
-        err = sni_trie_remove(&pattern->topics, prefix, pattern, NULL, false, times);
+        err = sni_trie_remove(&pattern->topics, prefix, pattern, NULL, false, &times);
     pattern->stats->subscriptions = pattern->topics.keys;
     pattern->stats->topics = pattern->topics.keys;
     return err;
@@ -64,21 +72,26 @@ worth_telling(const sni_pattern *pattern, bool on, uint32_t times)
            (on || pattern->opts->xsub_verbose_unsubscribe);
 }
 
+/* What is refused has changed nothing. */
 static sennit_err
 sub_subscribe(sni_pattern *pattern, bool on, sennit_bytes prefix)
 {
-    uint32_t times;
-    sennit_err err = prefix.size > SNI_TOPIC_MAX_BYTES
-                         ? SENNIT_EMSGSIZE
-                         : count(pattern, on, prefix, &times);
+    uint32_t before = sni_trie_count(&pattern->topics, prefix, pattern);
+    sennit_err err = SENNIT_OK;
 
-    if (err || !worth_telling(pattern, on, times))
+    if (prefix.size > SNI_TOPIC_MAX_BYTES)
+        return SENNIT_EMSGSIZE;
+    if (!on && before == 0)
+        return SENNIT_ENOENT;
+    /* Taken back without memory, so what may fail comes first. */
+    if (on)
+        err = count(pattern, true, prefix);
+    if (err)
         return err;
-    err = tell_publishers(pattern, on, prefix);
-    /* A publisher that could not be told to stop is filtered here. */
-    if (err == SENNIT_OK || !on)
-        return SENNIT_OK;
-    (void)count(pattern, false, prefix, &times);
+    if (worth_telling(pattern, on, on ? before + 1 : before - 1))
+        err = tell_publishers(pattern, on, prefix);
+    if (on == (err != SENNIT_OK))
+        (void)count(pattern, false, prefix);
     return err;
 }
 

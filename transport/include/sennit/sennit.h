@@ -634,8 +634,10 @@ SENNIT_API const char *sennit_sock_last_endpoint(const sennit_sock *sock);
  * XPUB with xpub_manual: gives or takes one topic to or from the peer whose notice was
  * received last.
  * Errors: ENOTSUP (another type), ENOENT (unsubscribe of what is not there; XPUB: that
- *         peer is gone), ESTATE (XPUB: no notice was received yet), ENOMEM, EMSGSIZE
- *         (over 1 MiB). */
+ *         peer is gone), ESTATE (XPUB: no notice was received yet), ENOMEM (nothing
+ *         changed, and no publisher was told; one for which there is no memory when
+ *         others have been told loses its connection instead, with ENOMEM as the reason,
+ *         and is told everything when it is connected again), EMSGSIZE (over 1 MiB). */
 SENNIT_API sennit_err sennit_sock_subscribe(sennit_sock *sock, sennit_bytes prefix);
 SENNIT_API sennit_err sennit_sock_unsubscribe(sennit_sock *sock, sennit_bytes prefix);
 
