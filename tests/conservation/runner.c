@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runner.h"
 
+#include "sennit_test.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -214,51 +216,59 @@ shrink(uint64_t seed)
 
 /* ---- commands ---------------------------------------------------------- */
 
-bool
-runner_main(int argc, char **argv, int *status)
+/* Runs this program again, with `--seeds`. */
+static void
+every_message_is_received_counted_or_queued(void **state)
+{
+    const unsigned *seeds_count = *state;
+    char count[32];
+    pid_t child;
+    int status = 0;
+
+    snprintf(count, sizeof count, "%u", *seeds_count);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execl("/proc/self/exe", "test_conservation", "--seeds", "1", count, (char *)NULL);
+        _exit(127);
+    }
+    while (waitpid(child, &status, 0) < 0)
+        assert_int_equal(errno, EINTR);
+    assert_int_equal(status, 0);
+}
+
+static int
+run_suite(unsigned seeds_count)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(every_message_is_received_counted_or_queued,
+                                  &seeds_count),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
+
+int
+runner_main(int argc, char **argv, unsigned seeds_count)
 {
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
 
     if (argc < 2)
-        return false;
-    if (argc == 4 && strcmp(argv[1], "--seeds") == 0) {
-        *status = play_many(argv[0], seed, strtoull(argv[3], NULL, 10));
-    } else if (argc >= 3 && strcmp(argv[1], "--seed") == 0) {
+        return run_suite(seeds_count);
+    if (argc == 4 && strcmp(argv[1], "--seeds") == 0)
+        return play_many(argv[0], seed, strtoull(argv[3], NULL, 10));
+    if (argc == 3 && strcmp(argv[1], "--shrink") == 0)
+        return shrink(seed);
+    if (argc >= 3 && strcmp(argv[1], "--seed") == 0) {
         story_opts opts = { .seed = seed,
                             .trace = argc == 4 && strcmp(argv[3], "--trace") == 0 };
 
         current_seed = seed;
         (void)story_play(&opts);
-        *status = 0;
-    } else if (argc == 3 && strcmp(argv[1], "--shrink") == 0) {
-        *status = shrink(seed);
-    } else {
-        fprintf(
-            stderr,
+        return 0;
+    }
+    fprintf(stderr,
             "usage: %s [--seeds FROM COUNT | --seed SEED [--trace] | --shrink SEED]\n",
             argv[0]);
-        *status = 2;
-    }
-    return true;
-}
-
-bool
-runner_smoke(uint64_t from, unsigned count)
-{
-    char first[32];
-    char number[32];
-    pid_t child;
-    int status = 0;
-
-    snprintf(first, sizeof first, "%llu", (unsigned long long)from);
-    snprintf(number, sizeof number, "%u", count);
-    child = fork();
-    if (child == 0) {
-        execl("/proc/self/exe", "test_conservation", "--seeds", first, number,
-              (char *)NULL);
-        _exit(127);
-    }
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    return child > 0 && status == 0;
+    return 2;
 }
