@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* splitmix64: a seed gives the same numbers on every machine. Tests print the
- * seed when they fail. */
+#include "base/random.h"
+
+/* A seed gives the same numbers on every machine. Tests print the seed when they fail. */
 typedef struct test_rng {
     uint64_t state;
 } test_rng;
@@ -14,11 +15,7 @@ typedef struct test_rng {
 static inline uint64_t
 test_rng_next(test_rng *rng)
 {
-    uint64_t z = rng->state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return sni_random_next(&rng->state);
 }
 
 /* 0 .. bound - 1; the bias is far below what a test could see. */

@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/random.h"
 #include "io/fork.h"
 #include "io/resolver.h"
 #include "io/stream.h"
@@ -634,15 +635,11 @@ epoll_reap(sni_io *io, sni_op **out, int max, sennit_time until)
     return collect(epoll, out, max);
 }
 
-/* SplitMix64, seeded by the kernel: jitter needs spread, not secrecy. */
+/* Seeded by the kernel: jitter needs spread, not secrecy. */
 static uint64_t
 epoll_random(sni_io *io)
 {
-    uint64_t z = epoll_of(io)->random_state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return sni_random_next(&epoll_of(io)->random_state);
 }
 
 static int

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/list.h"
+#include "base/random.h"
 
 /* Octets under way; they arrive together. */
 typedef struct sim_packet {
@@ -121,15 +122,10 @@ world_release(void *memory)
     sni_release(&sni_alloc_default, memory);
 }
 
-/* SplitMix64. */
 static uint64_t
 draw(sni_sim *sim)
 {
-    uint64_t z = sim->random_state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return sni_random_next(&sim->random_state);
 }
 
 static bool
