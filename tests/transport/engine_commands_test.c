@@ -5,45 +5,14 @@
 
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/limits.h"
 #include "rig.h"
-#include "wire/command.h"
-#include "wire/greeting.h"
-#include "wire/ready.h"
-
-static void
-feed(test_rig *rig, const test_wire *w)
-{
-    assert_int_equal(test_rig_feed(rig, sni_bytes(w->data, w->size), TEST_FEED_SINK),
-                     SENNIT_OK);
-}
 
 static void
 write_out(test_rig *rig)
 {
-    while (test_rig_take_output(rig, SIZE_MAX) > 0)
-        continue;
+    test_rig_write_out(rig);
     rig->output_size = 0;
-}
-
-static void
-open_traffic(test_rig *rig, test_alloc *alloc, sennit_sock_type ours,
-             sennit_sock_type peer)
-{
-    test_rig_opts opts = TEST_RIG_DEFAULT(ours);
-    test_wire w = { NULL, 0, 0 };
-
-    test_wire_handshake(&w, peer, 1);
-    test_rig_open_traffic(rig, alloc, &opts, &w);
-    free(w.data);
-}
-
-static void
-close_rig(test_rig *rig, test_alloc *alloc)
-{
-    test_rig_fini(rig);
-    assert_int_equal(alloc->live_blocks, 0);
 }
 
 static bool
@@ -73,75 +42,72 @@ static void
 check_idle(void **state)
 {
     const command_row *row = *state;
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
     size_t settled = 0;
 
-    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     for (int i = 0; i < 1000; i++)
         test_wire_command(&w, row->command, "\0\0abc", 5);
     for (int i = 0; i < 50; i++) {
-        feed(&rig, &w);
+        test_rig_hear(&rig, &w, TEST_FEED_SINK);
         write_out(&rig);
         assert_false(holds_a_window(&rig));
         if (i == 2)
-            settled = alloc.peak_bytes;
+            settled = rig.alloc->peak_bytes;
     }
-    assert_int_equal(alloc.peak_bytes, settled);
+    assert_int_equal(rig.alloc->peak_bytes, settled);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 a_command_behind_the_last_message_does_not_keep_its_window(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
     sni_engine_event event;
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     test_wire_frame(&w, "a", 1, false);
     test_wire_command(&w, "PONG", "abc", 3);
-    feed(&rig, &w);
+    test_rig_hear(&rig, &w, TEST_FEED_SINK);
     assert_int_equal(sni_engine_unread(rig.engine), 1);
     assert_true(sni_engine_next(rig.engine, &event));
     assert_int_equal(event.kind, SNI_ENGINE_MESSAGE);
     sennit_msg_fini(sni_msg_public(&event.msg));
     assert_false(holds_a_window(&rig));
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* Nobody takes the message for a long time, and the peer is alive and says so. */
 static void
 commands_behind_a_message_that_nobody_takes_need_no_room(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
     size_t settled = 0;
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     test_wire_frame(&w, "a", 1, false);
-    feed(&rig, &w);
+    test_rig_hear(&rig, &w, TEST_FEED_SINK);
     w.size = 0;
     for (int i = 0; i < 1000; i++)
         test_wire_command(&w, "WHATEVER", "abc", 3);
     for (int i = 0; i < 100; i++) {
-        feed(&rig, &w);
+        test_rig_hear(&rig, &w, TEST_FEED_SINK);
         if (i == 2)
-            settled = alloc.peak_bytes;
+            settled = rig.alloc->peak_bytes;
     }
-    assert_int_equal(alloc.peak_bytes, settled);
+    assert_int_equal(rig.alloc->peak_bytes, settled);
     test_rig_take_events(&rig);
     assert_string_equal(rig.events, "MSG 61; ");
     assert_false(holds_a_window(&rig));
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* Commands anywhere, the stream cut anywhere, messages taken late: the messages are
@@ -154,12 +120,11 @@ commands_come_and_go_without_touching_a_message(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {
         test_rng rng = { seed };
-        test_alloc alloc;
         test_rig rig;
         test_rig expected = { 0 };
         test_wire w = { NULL, 0, 0 };
 
-        open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+        test_rig_meet_as(&rig, SENNIT_PULL);
         for (int i = 0; i < 40; i++) {
             size_t size = test_rng_below(&rng, test_rng_chance(&rng, 20) ? 3000 : 60);
             bool more = i < 39 && test_rng_chance(&rng, 30);
@@ -189,7 +154,7 @@ commands_come_and_go_without_touching_a_message(void **state)
         assert_false(holds_a_window(&rig));
         free(expected.events);
         free(w.data);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
 }
 
@@ -208,12 +173,11 @@ static void
 subscriptions_of_any_size_wait_for_a_slow_publisher(void **state)
 {
     static uint8_t topic[SNI_TOPIC_MAX_BYTES];
-    test_alloc alloc;
     test_rig rig;
     size_t written = 0;
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_SUB, SENNIT_PUB);
+    test_rig_meet_as(&rig, SENNIT_SUB);
     for (int i = 0; i < 66; i++)
         subscribe(&rig, topic, sizeof topic);
     for (size_t size = 1; size > 0; written += size) {
@@ -221,7 +185,7 @@ subscriptions_of_any_size_wait_for_a_slow_publisher(void **state)
         rig.output_size = 0;
     }
     assert_true(written > 66 * sizeof topic);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* What waits because of us is not held against the peer's PING. */
@@ -229,24 +193,22 @@ static void
 a_ping_is_answered_behind_any_number_of_our_subscriptions(void **state)
 {
     static uint8_t topic[SNI_TOPIC_MAX_BYTES];
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
     size_t before;
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_SUB, SENNIT_PUB);
+    test_rig_meet_as(&rig, SENNIT_SUB);
     subscribe(&rig, topic, sizeof topic);
     subscribe(&rig, topic, sizeof topic);
     test_wire_command(&w, "PING", "\0\0abc", 5);
-    feed(&rig, &w);
+    test_rig_hear(&rig, &w, TEST_FEED_SINK);
     before = rig.output_size;
-    while (test_rig_take_output(&rig, SIZE_MAX) > 0)
-        continue;
+    test_rig_write_out(&rig);
     assert_true(rig.output_size > before + 2 * sizeof topic);
     assert_memory_equal(rig.output + rig.output_size - 10, "\4\10\4PONGabc", 10);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* The bound of those answers holds behind subscriptions as it does alone, while the
@@ -258,12 +220,11 @@ pings_of_a_peer_that_does_not_read_are_bounded_behind_subscriptions(void **state
 
     (void)state;
     for (size_t reads = 0; reads < 2; reads++) {
-        test_alloc alloc;
         test_rig rig;
         test_wire w = { NULL, 0, 0 };
         sennit_err err = SENNIT_OK;
 
-        open_traffic(&rig, &alloc, SENNIT_SUB, SENNIT_PUB);
+        test_rig_meet_as(&rig, SENNIT_SUB);
         subscribe(&rig, topic, sizeof topic);
         test_wire_command(&w, "PING", "\0\0abcdefgh", 10);
         for (int i = 0; i < 100000 && err == SENNIT_OK; i++) {
@@ -274,7 +235,7 @@ pings_of_a_peer_that_does_not_read_are_bounded_behind_subscriptions(void **state
         assert_string_equal(test_rig_reason(&rig),
                             "peer sends PINGs and does not read the answers");
         free(w.data);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
 }
 
@@ -283,25 +244,24 @@ pings_of_a_peer_that_does_not_read_are_bounded_behind_subscriptions(void **state
 static void
 a_peer_that_reads_its_answers_late_may_ping_for_ever(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
     size_t settled = 0;
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     test_wire_command(&w, "PING", "\0\0abcdefgh", 10);
-    feed(&rig, &w);
+    test_rig_hear(&rig, &w, TEST_FEED_SINK);
     for (int i = 0; i < 50000; i++) {
-        feed(&rig, &w);
+        test_rig_hear(&rig, &w, TEST_FEED_SINK);
         assert_int_equal(test_rig_take_output(&rig, w.size - 2), w.size - 2);
         rig.output_size = 0;
         if (i == 100)
-            settled = alloc.peak_bytes;
+            settled = rig.alloc->peak_bytes;
     }
-    assert_int_equal(alloc.peak_bytes, settled);
+    assert_int_equal(rig.alloc->peak_bytes, settled);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 #define ROWS_COUNT (sizeof rows / sizeof rows[0])

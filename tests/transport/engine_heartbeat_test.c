@@ -28,28 +28,11 @@ opts_of(sennit_sock_type type)
 }
 
 static void
-open_with(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
-{
-    test_wire w = { NULL, 0, 0 };
-
-    test_wire_handshake(&w, SENNIT_PULL, 1);
-    test_rig_open_traffic(rig, alloc, opts, &w);
-    free(w.data);
-}
-
-static void
-open_rig(test_rig *rig, test_alloc *alloc)
+open_rig(test_rig *rig)
 {
     test_rig_opts opts = opts_of(SENNIT_PUSH);
 
-    open_with(rig, alloc, &opts);
-}
-
-static void
-close_rig(test_rig *rig, test_alloc *alloc)
-{
-    test_rig_fini(rig);
-    assert_int_equal(alloc->live_blocks, 0);
+    test_rig_meet(rig, &opts, 1);
 }
 
 static sennit_err
@@ -90,11 +73,10 @@ ping_now(test_rig *rig)
 static void
 the_first_ping_is_due_an_interval_after_ready(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     assert_int_equal(sni_engine_deadline(rig.engine, true), rig.now + INTERVAL);
     rig.now += INTERVAL - 1;
     assert_int_equal(tick(&rig), SENNIT_OK);
@@ -102,17 +84,16 @@ the_first_ping_is_due_an_interval_after_ready(void **state)
     rig.now += 1;
     assert_int_equal(tick(&rig), SENNIT_OK);
     expect_pings(&rig, 1);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 the_next_ping_is_due_an_interval_after_the_last_even_unanswered(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     rig.now += INTERVAL + 7;
     assert_int_equal(tick(&rig), SENNIT_OK);
     expect_pings(&rig, 1);
@@ -121,7 +102,7 @@ the_next_ping_is_due_an_interval_after_the_last_even_unanswered(void **state)
     rig.now += INTERVAL;
     assert_int_equal(tick(&rig), SENNIT_OK);
     expect_pings(&rig, 2);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* Each would find an unknown command, or none at all, where it expects a message. */
@@ -137,15 +118,14 @@ only_peers_of_3_1_are_pinged(void **state)
     test_wire_add(&peers[2], "\xff\0\0\0\0\0\0\0\1\x7f\0\7\1\0", 14);
     test_wire_add(&peers[3], "\1\0", 2);
     for (int i = 0; i < 4; i++) {
-        test_alloc alloc;
         test_rig rig;
 
-        test_rig_open_traffic(&rig, &alloc, &opts, &peers[i]);
+        test_rig_open_traffic(&rig, &opts, &peers[i]);
         assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
         rig.now += 10 * INTERVAL;
         assert_int_equal(tick(&rig), SENNIT_OK);
         expect_pings(&rig, 0);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
         free(peers[i].data);
     }
 }
@@ -154,30 +134,26 @@ static void
 nothing_is_pinged_without_an_interval(void **state)
 {
     test_rig_opts opts = opts_of(SENNIT_PUSH);
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
     opts.heartbeat_interval = 0;
-    open_with(&rig, &alloc, &opts);
+    test_rig_meet(&rig, &opts, 1);
     assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
     assert_int_equal(sni_engine_tick(rig.engine, SENNIT_NEVER - 1, true), SENNIT_OK);
     expect_pings(&rig, 0);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 no_ping_goes_before_our_ready(void **state)
 {
     test_rig_opts opts = opts_of(SENNIT_PUSH);
-    test_wire w = { NULL, 0, 0 };
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
     opts.admits = true;
-    test_wire_handshake(&w, SENNIT_PULL, 1);
-    test_rig_open_traffic(&rig, &alloc, &opts, &w);
+    test_rig_meet(&rig, &opts, 1);
     rig.now += INTERVAL;
     assert_int_equal(tick(&rig), SENNIT_OK);
     expect_pings(&rig, 0);
@@ -187,34 +163,32 @@ no_ping_goes_before_our_ready(void **state)
     rig.now += INTERVAL;
     assert_int_equal(tick(&rig), SENNIT_OK);
     expect_pings(&rig, 1);
-    free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* A peer that reads nothing finds one PING when it reads again. */
 static void
 pings_do_not_pile_up_behind_a_peer_that_reads_nothing(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     size_t live;
 
     (void)state;
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     rig.now += INTERVAL;
     assert_int_equal(tick(&rig), SENNIT_OK);
-    live = alloc.live_bytes;
+    live = rig.alloc->live_bytes;
     for (int i = 0; i < 1000; i++) {
         rig.now += INTERVAL;
         assert_int_equal(sni_engine_tick(rig.engine, rig.now, i % 2 == 0), SENNIT_OK);
         assert_int_equal(sni_engine_deadline(rig.engine, false), rig.now + INTERVAL / 2);
     }
-    assert_int_equal(alloc.live_bytes, live);
+    assert_int_equal(rig.alloc->live_bytes, live);
     expect_pings(&rig, 1);
     rig.now += INTERVAL;
     assert_int_equal(tick(&rig), SENNIT_OK);
     expect_pings(&rig, 2);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* Part of it is out: it still waits, and so does its timeout. */
@@ -223,10 +197,9 @@ a_ping_that_is_half_written_still_waits(void **state)
 {
     (void)state;
     for (size_t written = 0; written <= sizeof ping; written++) {
-        test_alloc alloc;
         test_rig rig;
 
-        open_rig(&rig, &alloc);
+        open_rig(&rig);
         rig.now += INTERVAL;
         assert_int_equal(tick(&rig), SENNIT_OK);
         if (written > 0)
@@ -236,18 +209,17 @@ a_ping_that_is_half_written_still_waits(void **state)
         rig.now += INTERVAL;
         assert_int_equal(tick(&rig), SENNIT_OK);
         expect_pings(&rig, written == sizeof ping ? 2 : 1);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
 }
 
 static void
 a_ping_goes_before_data_and_between_frames(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     assert_int_equal(test_rig_send(&rig, body, 5000, false), SENNIT_OK);
     assert_int_equal(test_rig_send(&rig, body, 6000, false), SENNIT_OK);
     assert_int_equal(test_rig_take_output(&rig, 1), 1);
@@ -257,7 +229,7 @@ a_ping_goes_before_data_and_between_frames(void **state)
         continue;
     assert_int_equal(rig.output_size, 5009 + sizeof ping + 6009);
     assert_memory_equal(rig.output + 5009, ping, sizeof ping);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* ---- timeouts --------------------------------------------------------- */
@@ -265,12 +237,11 @@ a_ping_goes_before_data_and_between_frames(void **state)
 static void
 silence_ends_the_connection(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     sennit_time over;
 
     (void)state;
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     over = ping_now(&rig);
     rig.now = over - 1;
     assert_int_equal(tick(&rig), SENNIT_OK);
@@ -278,18 +249,17 @@ silence_ends_the_connection(void **state)
     assert_int_equal(tick(&rig), SENNIT_ETIMEDOUT);
     assert_string_equal(test_rig_reason(&rig), SILENT);
     assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* However long it took to write it. */
 static void
 the_timeout_runs_from_when_the_ping_is_written(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     rig.now += INTERVAL;
     assert_int_equal(tick(&rig), SENNIT_OK);
     rig.now += 100 * TIMEOUT;
@@ -301,24 +271,23 @@ the_timeout_runs_from_when_the_ping_is_written(void **state)
     assert_int_equal(tick(&rig), SENNIT_OK);
     rig.now += 1;
     assert_int_equal(tick(&rig), SENNIT_ETIMEDOUT);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* Later PINGs do not give it more time. */
 static void
 the_timeout_of_the_first_unanswered_ping_counts(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     sennit_time over;
 
     (void)state;
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     over = ping_now(&rig);
     (void)ping_now(&rig);
     rig.now = over;
     assert_int_equal(tick(&rig), SENNIT_ETIMEDOUT);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static const struct life_row {
@@ -338,11 +307,10 @@ static void
 check_life(void **state)
 {
     const struct life_row *row = *state;
-    test_alloc alloc;
     test_rig rig;
     sennit_time over;
 
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     over = ping_now(&rig);
     rig.now = over - 1;
     hear(&rig, row->octets, row->size);
@@ -350,7 +318,7 @@ check_life(void **state)
     assert_int_equal(tick(&rig), SENNIT_OK);
     /* Nothing is due but another PING. */
     assert_int_equal(sni_engine_deadline(rig.engine, true), over + INTERVAL);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* D10: one large frame at an octet a time, each just in time. */
@@ -358,11 +326,10 @@ static void
 a_long_transfer_is_life_at_every_octet(void **state)
 {
     static const char head[] = "\2\0\0\0\0\0\0\1\0";
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     hear(&rig, head, 9);
     for (int i = 0; i < 256; i++) {
         sennit_time over = ping_now(&rig);
@@ -373,24 +340,23 @@ a_long_transfer_is_life_at_every_octet(void **state)
     test_rig_take_events(&rig);
     assert_int_equal(rig.msgs_received, 1);
     assert_string_equal(test_rig_reason(&rig), "");
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 without_a_timeout_silence_may_last(void **state)
 {
     test_rig_opts opts = opts_of(SENNIT_PUSH);
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
     opts.heartbeat_timeout = 0;
-    open_with(&rig, &alloc, &opts);
+    test_rig_meet(&rig, &opts, 1);
     for (size_t i = 1; i <= 100; i++) {
         (void)ping_now(&rig);
         assert_int_equal(rig.output_size, i * sizeof ping);
     }
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* ---- not hearing ------------------------------------------------------ */
@@ -399,11 +365,10 @@ without_a_timeout_silence_may_last(void **state)
 static void
 silence_does_not_count_while_we_do_not_hear(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     (void)ping_now(&rig);
     for (int i = 0; i < 100; i++) {
         rig.now += INTERVAL;
@@ -415,7 +380,7 @@ silence_does_not_count_while_we_do_not_hear(void **state)
     assert_int_equal(tick(&rig), SENNIT_OK);
     rig.now += 1;
     assert_int_equal(tick(&rig), SENNIT_ETIMEDOUT);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* No PONG of ours says that we live, so one of our PINGs has to, within the interval of
@@ -423,11 +388,10 @@ silence_does_not_count_while_we_do_not_hear(void **state)
 static void
 pings_are_due_twice_as_often_while_we_do_not_hear(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     (void)ping_now(&rig);
     test_rig_forget(&rig);
     assert_int_equal(sni_engine_deadline(rig.engine, false), rig.now + INTERVAL / 2);
@@ -444,38 +408,36 @@ pings_are_due_twice_as_often_while_we_do_not_hear(void **state)
     rig.now += INTERVAL - 1;
     assert_int_equal(sni_engine_tick(rig.engine, rig.now, true), SENNIT_OK);
     expect_pings(&rig, 5);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* Also when only the question for the deadline told that we did not. */
 static void
 a_pause_between_two_ticks_is_noticed(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     sennit_time over;
 
     (void)state;
-    open_rig(&rig, &alloc);
+    open_rig(&rig);
     over = ping_now(&rig);
     (void)sni_engine_deadline(rig.engine, false);
     rig.now = over + 5;
     assert_int_equal(tick(&rig), SENNIT_OK);
     rig.now += TIMEOUT;
     assert_int_equal(tick(&rig), SENNIT_ETIMEDOUT);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 the_peers_time_to_live_begins_anew_too(void **state)
 {
     test_rig_opts opts = opts_of(SENNIT_PUSH);
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
     opts.heartbeat_interval = 0;
-    open_with(&rig, &alloc, &opts);
+    test_rig_meet(&rig, &opts, 1);
     hear(&rig, "\4\7\4PING\0\5", 9);
     assert_int_equal(sni_engine_deadline(rig.engine, true), rig.now + 500 * MS);
     assert_int_equal(sni_engine_deadline(rig.engine, false), SENNIT_NEVER);
@@ -487,7 +449,7 @@ the_peers_time_to_live_begins_anew_too(void **state)
     assert_int_equal(tick(&rig), SENNIT_ETIMEDOUT);
     assert_string_equal(test_rig_reason(&rig),
                         "nothing received within the peer's PING TTL");
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* ---- extremes --------------------------------------------------------- */
@@ -498,13 +460,12 @@ long_times_are_not_short_ones(void **state)
 {
     const sennit_time days = UINT64_C(86400) * 1000u * MS;
     test_rig_opts opts = opts_of(SENNIT_PUSH);
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
     opts.heartbeat_interval = 60 * days;
     opts.heartbeat_timeout = SENNIT_NEVER - 1;
-    open_with(&rig, &alloc, &opts);
+    test_rig_meet(&rig, &opts, 1);
     hear(&rig, "\4\7\4PING\xff\xff", 9);
     assert_int_equal(sni_engine_deadline(rig.engine, true), rig.now + 6553500 * MS);
     hear(&rig, "\0\0", 2);
@@ -516,7 +477,7 @@ long_times_are_not_short_ones(void **state)
     expect_pings(&rig, 1);
     assert_int_equal(tick(&rig), SENNIT_OK);
     assert_int_equal(sni_engine_deadline(rig.engine, true), rig.now + 60 * days);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* ---- memory ----------------------------------------------------------- */

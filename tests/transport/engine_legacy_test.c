@@ -99,12 +99,10 @@ check_greeting(void **state)
     opts.identity = "id";
     add_peer(&w, row);
     for (size_t cut = 0; cut <= w.size; cut++) {
-        test_alloc alloc;
         test_rig rig;
         sni_engine_peer peer;
 
-        test_alloc_init(&alloc);
-        assert_true(test_rig_init(&rig, &alloc, &opts));
+        test_rig_open(&rig, &opts);
         test_rig_write_out(&rig);
         if (cut > 0)
             assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, cut), TEST_FEED_COPY),
@@ -128,8 +126,7 @@ check_greeting(void **state)
         assert_int_equal(peer.type, row->type);
         assert_int_equal(peer.major, row->major);
         assert_int_equal(peer.minor, row->minor);
-        test_rig_fini(&rig);
-        assert_int_equal(alloc.live_blocks, 0);
+        test_rig_close(&rig);
     }
     free(w.data);
 }
@@ -146,18 +143,16 @@ check_deadline(void **state)
     opts.handshake_timeout = 400 * MS;
     add_peer(&w, row);
     for (size_t cut = 0; cut <= w.size; cut++) {
-        test_alloc alloc;
         test_rig rig;
 
-        test_alloc_init(&alloc);
-        assert_true(test_rig_init(&rig, &alloc, &opts));
+        test_rig_open(&rig, &opts);
         if (cut > 0)
             (void)test_rig_feed(&rig, sni_bytes(w.data, cut), TEST_FEED_COPY);
         rig.now += 400 * MS;
         assert_int_equal(sni_engine_tick(rig.engine, rig.now, true),
                          cut < w.size ? SENNIT_ETIMEDOUT : SENNIT_OK);
         assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
-        test_rig_fini(&rig);
+        test_rig_close(&rig);
     }
     free(w.data);
 }
@@ -168,7 +163,6 @@ check_admission(void **state)
     const struct peer_row *row = *state;
     test_rig_opts opts = opts_of(SENNIT_ROUTER);
     test_wire w = { NULL, 0, 0 };
-    test_alloc alloc;
     test_rig rig;
     size_t before = row->octets == NULL  ? SNI_GREETING_SIZE
                     : has_signature(row) ? SNI_GREETING_LEGACY_SIZE
@@ -177,10 +171,8 @@ check_admission(void **state)
     opts.identity = "id";
     opts.admits = true;
     add_peer(&w, row);
-    test_alloc_init(&alloc);
-    assert_true(test_rig_init(&rig, &alloc, &opts));
-    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
-                     SENNIT_OK);
+    test_rig_open(&rig, &opts);
+    test_rig_hear(&rig, &w, TEST_FEED_COPY);
     test_rig_take_events(&rig);
     assert_string_equal(rig.events, row->events);
     test_rig_write_out(&rig);
@@ -190,8 +182,7 @@ check_admission(void **state)
     test_rig_write_out(&rig);
     assert_int_equal(rig.output_size, ours_after(row, w.size));
     free(w.data);
-    test_rig_fini(&rig);
-    assert_int_equal(alloc.live_blocks, 0);
+    test_rig_close(&rig);
 }
 
 /* ---- traffic ---------------------------------------------------------- */
@@ -228,14 +219,14 @@ add_mixed(test_wire *w, bool v1)
     }
 }
 
+/* With an anonymous peer of ZMTP 1.0. */
 static void
-open_peer(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts,
-          const char *handshake, size_t size)
+meet_1_0(test_rig *rig, const test_rig_opts *opts)
 {
     test_wire w = { NULL, 0, 0 };
 
-    test_wire_add(&w, handshake, size);
-    test_rig_open_traffic(rig, alloc, opts, &w);
+    test_wire_add(&w, "\1\0", 2);
+    test_rig_open_traffic(rig, opts, &w);
     free(w.data);
 }
 
@@ -248,10 +239,9 @@ frames_reach_a_1_0_peer_however_they_are_written(void **state)
     (void)state;
     add_mixed(&expected, true);
     for (size_t piece = 1; piece < 90000; piece += piece < 300 ? 1 : piece / 3) {
-        test_alloc alloc;
         test_rig rig;
 
-        open_peer(&rig, &alloc, &opts, WIRE("\1\0"));
+        meet_1_0(&rig, &opts);
         send_mixed(&rig);
         while (test_rig_take_output(&rig, piece) > 0)
             continue;
@@ -261,8 +251,7 @@ frames_reach_a_1_0_peer_however_they_are_written(void **state)
                      rig.output_size, expected.size);
         assert_int_equal(rig.msgs_ended, MIXED_MSGS);
         assert_int_equal(rig.outq.bytes, 0);
-        test_rig_fini(&rig);
-        assert_int_equal(alloc.live_blocks, 0);
+        test_rig_close(&rig);
     }
     free(expected.data);
 }
@@ -273,11 +262,10 @@ many_small_frames_reach_a_1_0_peer(void **state)
     test_rig_opts opts = opts_of(SENNIT_DEALER);
     test_wire expected = { NULL, 0, 0 };
     test_rng rng = { 11 };
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_peer(&rig, &alloc, &opts, WIRE("\1\0"));
+    meet_1_0(&rig, &opts);
     for (size_t i = 0; i < 3000; i++) {
         size_t size = test_rng_below(&rng, 300);
 
@@ -290,8 +278,7 @@ many_small_frames_reach_a_1_0_peer(void **state)
     assert_int_equal(rig.output_size, expected.size);
     assert_memory_equal(rig.output, expected.data, expected.size);
     free(expected.data);
-    test_rig_fini(&rig);
-    assert_int_equal(alloc.live_blocks, 0);
+    test_rig_close(&rig);
 }
 
 /* Wherever writing stopped, what another connection gets is whole messages, in its own
@@ -309,21 +296,18 @@ a_reconnect_sends_whole_messages_to_a_peer_of_any_version(void **state)
     add_mixed(&v3, false);
     test_wire_handshake(&newer, SENNIT_ROUTER, 1);
     for (size_t written = 0; written < v1.size; written += written < 1400 ? 1 : 997) {
-        test_alloc alloc;
         test_rig rig;
         size_t ended;
         size_t dropped;
 
-        open_peer(&rig, &alloc, &opts, WIRE("\1\0"));
+        meet_1_0(&rig, &opts);
         send_mixed(&rig);
         while (rig.output_size < written)
             (void)test_rig_take_output(&rig, written - rig.output_size);
         assert_memory_equal(rig.output, v1.data, written);
         ended = rig.msgs_ended;
         dropped = test_rig_reconnect(&rig, &opts);
-        assert_int_equal(
-            test_rig_feed(&rig, sni_bytes(newer.data, newer.size), TEST_FEED_COPY),
-            SENNIT_OK);
+        test_rig_hear(&rig, &newer, TEST_FEED_COPY);
         /* Greeting and READY, which are on the lane alone. */
         while (sni_engine_control_waiting(rig.engine))
             (void)test_rig_take_output(&rig, 1);
@@ -334,8 +318,7 @@ a_reconnect_sends_whole_messages_to_a_peer_of_any_version(void **state)
             memcmp(rig.output, v3.data + v3.size - rig.output_size, rig.output_size) != 0)
             fail_msg("%zu written: %zu ended, %zu dropped, %zu sent again", written,
                      ended, dropped, rig.msgs_ended);
-        test_rig_fini(&rig);
-        assert_int_equal(alloc.live_blocks, 0);
+        test_rig_close(&rig);
     }
     free(v1.data);
     free(v3.data);
@@ -435,7 +418,6 @@ dropping_leaves_whole_messages_to_a_peer_of_any_version(void **state)
         test_rng rng = { seed };
         test_wire w = { NULL, 0, 0 };
         test_wire out = { NULL, 0, 0 };
-        test_alloc alloc;
         test_rig rig;
         size_t dropped = 0;
         uint32_t sent = 0;
@@ -444,7 +426,7 @@ dropping_leaves_whole_messages_to_a_peer_of_any_version(void **state)
             test_wire_add(&w, "\1\0", 2);
         else
             test_wire_handshake(&w, SENNIT_ROUTER, 1);
-        test_rig_open_traffic(&rig, &alloc, &opts, &w);
+        test_rig_open_traffic(&rig, &opts, &w);
         while (sent < 200) {
             for (uint64_t n = test_rng_below(&rng, 6); n > 0 && sent < 200; n--)
                 send_serial(&rig, ++sent,
@@ -459,8 +441,7 @@ dropping_leaves_whole_messages_to_a_peer_of_any_version(void **state)
         dropped_ever += dropped;
         free(w.data);
         free(out.data);
-        test_rig_fini(&rig);
-        assert_int_equal(alloc.live_blocks, 0);
+        test_rig_close(&rig);
     }
     assert_true(dropped_ever > 1000);
 }
@@ -477,12 +458,11 @@ subscriptions_go_between_frames_to_a_1_0_peer(void **state)
                                               "\4\0abc\3\0\1t\6\0defgh",
                                               "\4\0abc\6\0defgh\3\0\1t" };
         const char *expected = places[written == 0 ? 0 : written <= 5 ? 1 : 2];
-        test_alloc alloc;
         test_rig rig;
 
         if (written == 13)
             expected = places[2];
-        open_peer(&rig, &alloc, &opts, WIRE("\1\0"));
+        meet_1_0(&rig, &opts);
         assert_int_equal(test_rig_send(&rig, "abc", 3, false), SENNIT_OK);
         assert_int_equal(test_rig_send(&rig, "defgh", 5, false), SENNIT_OK);
         if (written > 0)
@@ -495,8 +475,7 @@ subscriptions_go_between_frames_to_a_1_0_peer(void **state)
         assert_int_equal(rig.output_size, 16);
         if (memcmp(rig.output, expected, 16) != 0)
             fail_msg("%zu octets written before", written);
-        test_rig_fini(&rig);
-        assert_int_equal(alloc.live_blocks, 0);
+        test_rig_close(&rig);
     }
 }
 
@@ -506,11 +485,10 @@ control_alone_lends_nothing_of_the_queue(void **state)
 {
     test_rig_opts opts = opts_of(SENNIT_XSUB);
     sennit_bytes parts[SNI_SEND_PARTS];
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_peer(&rig, &alloc, &opts, WIRE("\1\0"));
+    meet_1_0(&rig, &opts);
     assert_int_equal(test_rig_send(&rig, body, 100, false), SENNIT_OK);
     assert_int_equal(sni_engine_send(rig.engine, SNI_ENGINE_SUBSCRIBE, sni_bytes("t", 1)),
                      SENNIT_OK);
@@ -518,8 +496,7 @@ control_alone_lends_nothing_of_the_queue(void **state)
     assert_true(sni_outq_drop_oldest(&rig.outq));
     assert_int_equal(sni_engine_wrote(rig.engine, parts[0].size), 0);
     assert_int_equal(sni_engine_output(rig.engine, parts, SNI_SEND_PARTS), 0);
-    test_rig_fini(&rig);
-    assert_int_equal(alloc.live_blocks, 0);
+    test_rig_close(&rig);
 }
 
 static void
@@ -529,18 +506,16 @@ nothing_follows_a_half_sent_1_0_frame_when_it_breaks(void **state)
 
     (void)state;
     for (size_t written = 0; written <= 5; written++) {
-        test_alloc alloc;
         test_rig rig;
 
-        open_peer(&rig, &alloc, &opts, WIRE("\1\0"));
+        meet_1_0(&rig, &opts);
         assert_int_equal(test_rig_send(&rig, "abc", 3, false), SENNIT_OK);
         if (written > 0)
             assert_int_equal(test_rig_take_output(&rig, written), written);
         assert_int_equal(test_rig_feed(&rig, sni_bytes("\0", 1), TEST_FEED_COPY),
                          SENNIT_EPROTO);
         assert_int_equal(test_rig_take_output(&rig, SIZE_MAX), 0);
-        test_rig_fini(&rig);
-        assert_int_equal(alloc.live_blocks, 0);
+        test_rig_close(&rig);
     }
 }
 
@@ -574,22 +549,13 @@ check_subscriber(void **state)
     test_rig_opts opts = opts_of(row->type);
 
     for (size_t cut = 0; cut <= row->size; cut++) {
-        test_alloc alloc;
         test_rig rig;
 
-        test_alloc_init(&alloc);
-        assert_true(test_rig_init(&rig, &alloc, &opts));
-        if (cut > 0)
-            (void)test_rig_feed(&rig, sni_bytes(row->octets, cut), TEST_FEED_SINK);
-        test_rig_take_events(&rig);
-        if (cut < row->size)
-            (void)test_rig_feed(&rig, sni_bytes(row->octets + cut, row->size - cut),
-                                TEST_FEED_SINK);
-        test_rig_take_events(&rig);
+        test_rig_open(&rig, &opts);
+        test_rig_feed_cut(&rig, sni_bytes(row->octets, row->size), cut, TEST_FEED_SINK);
         assert_string_equal(rig.events, row->events);
         assert_string_equal(test_rig_reason(&rig), "");
-        test_rig_fini(&rig);
-        assert_int_equal(alloc.live_blocks, 0);
+        test_rig_close(&rig);
     }
 }
 
@@ -668,11 +634,9 @@ check_refused(void **state)
     opts.message_max_bytes = 253;
     opts.message_max_parts = 3;
     for (size_t cut = 0; cut <= row->size; cut++) {
-        test_alloc alloc;
         test_rig rig;
 
-        test_alloc_init(&alloc);
-        assert_true(test_rig_init(&rig, &alloc, &opts));
+        test_rig_open(&rig, &opts);
         if (cut > 0)
             (void)test_rig_feed(&rig, sni_bytes(row->octets, cut), TEST_FEED_SINK);
         if ((test_rig_reason(&rig)[0] != '\0') != (cut >= row->known))
@@ -683,8 +647,7 @@ check_refused(void **state)
         test_rig_take_events(&rig);
         assert_string_equal(rig.events, row->events);
         assert_string_equal(test_rig_reason(&rig), row->reason);
-        test_rig_fini(&rig);
-        assert_int_equal(alloc.live_blocks, 0);
+        test_rig_close(&rig);
     }
 }
 
@@ -692,22 +655,20 @@ static void
 a_hostile_length_of_a_1_0_peer_costs_what_was_received(void **state)
 {
     test_rig_opts opts = opts_of(SENNIT_ROUTER);
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
     opts.frame_max_bytes = 0;
     opts.message_max_bytes = 0;
-    open_peer(&rig, &alloc, &opts, WIRE("\1\0"));
+    meet_1_0(&rig, &opts);
     assert_int_equal(
         test_rig_feed(&rig, sni_bytes("\xff\0\0\2\0\0\0\0\0\0", 10), TEST_FEED_SINK),
         SENNIT_OK);
     for (int i = 0; i < 100; i++)
         assert_int_equal(test_rig_feed(&rig, sni_bytes(body, 1000), TEST_FEED_SINK),
                          SENNIT_OK);
-    assert_true(alloc.peak_bytes < 16 * SNI_RECV_BYTES);
-    test_rig_fini(&rig);
-    assert_int_equal(alloc.live_blocks, 0);
+    assert_true(rig.alloc->peak_bytes < 16 * SNI_RECV_BYTES);
+    test_rig_close(&rig);
 }
 
 /* ---- memory ----------------------------------------------------------- */

@@ -17,24 +17,6 @@
 
 static uint8_t body[2048];
 
-static void
-close_rig(test_rig *rig, test_alloc *alloc)
-{
-    test_rig_fini(rig);
-    assert_int_equal(alloc->live_blocks, 0);
-}
-
-static void
-open_traffic(test_rig *rig, test_alloc *alloc, sennit_sock_type type, uint8_t minor)
-{
-    test_rig_opts opts = TEST_RIG_DEFAULT(type);
-    test_wire w = { NULL, 0, 0 };
-
-    test_wire_handshake(&w, test_fitting_type(type), minor);
-    test_rig_open_traffic(rig, alloc, &opts, &w);
-    free(w.data);
-}
-
 /* ---- properties ------------------------------------------------------- */
 
 #define SOCKET_TYPE "\13Socket-Type\0\0\0\6DEALER"
@@ -43,16 +25,14 @@ open_traffic(test_rig *rig, test_alloc *alloc, sennit_sock_type type, uint8_t mi
 #define EMPTY       "\7X-Empty\0\0\0\0"
 
 static void
-open_ready(test_rig *rig, test_alloc *alloc, const void *metadata, size_t size)
+open_ready(test_rig *rig, const void *metadata, size_t size)
 {
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_ROUTER);
     test_wire w = { NULL, 0, 0 };
-    uint8_t greeting[SNI_GREETING_SIZE];
 
-    sni_greeting_write(greeting, "NULL");
-    test_wire_add(&w, greeting, sizeof greeting);
+    test_wire_greeting(&w, 1);
     test_wire_command(&w, "READY", metadata, size);
-    test_rig_open_traffic(rig, alloc, &opts, &w);
+    test_rig_open_traffic(rig, &opts, &w);
     free(w.data);
 }
 
@@ -87,10 +67,9 @@ static void
 check_properties(void **state)
 {
     const struct property_row *row = *state;
-    test_alloc alloc;
     test_rig rig;
 
-    open_ready(&rig, &alloc, row->metadata, row->size);
+    open_ready(&rig, row->metadata, row->size);
     expect_property(&rig, "X-Role", row->role ? "worker" : NULL);
     expect_property(&rig, "x-rOLE", row->role ? "worker" : NULL);
     expect_property(&rig, "X-Empty", row->role ? "" : NULL);
@@ -101,7 +80,7 @@ check_properties(void **state)
     expect_property(&rig, "", NULL);
     assert_true(sni_bytes_equal(sni_engine_identity(rig.engine),
                                 sni_bytes(row->identity, strlen(row->identity))));
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* Memory of an idle connection, in allocations and bytes beyond the engine itself. */
@@ -113,41 +92,40 @@ what_a_peer_said_costs_one_allocation_or_none(void **state)
     size_t silent_blocks;
     size_t silent_bytes;
     size_t used;
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_ready(&rig, &alloc, WIRE(SOCKET_TYPE));
-    silent_blocks = alloc.live_blocks;
-    silent_bytes = alloc.live_bytes;
-    close_rig(&rig, &alloc);
+    open_ready(&rig, WIRE(SOCKET_TYPE));
+    silent_blocks = rig.alloc->live_blocks;
+    silent_bytes = rig.alloc->live_bytes;
+    test_rig_close(&rig);
 
-    open_ready(&rig, &alloc, WIRE(SOCKET_TYPE ROLE IDENTITY));
-    assert_int_equal(alloc.live_blocks, silent_blocks + 1);
-    assert_int_equal(alloc.live_bytes, silent_bytes + strlen("me") + sizeof ROLE - 1);
-    close_rig(&rig, &alloc);
+    open_ready(&rig, WIRE(SOCKET_TYPE ROLE IDENTITY));
+    assert_int_equal(rig.alloc->live_blocks, silent_blocks + 1);
+    assert_int_equal(rig.alloc->live_bytes,
+                     silent_bytes + strlen("me") + sizeof ROLE - 1);
+    test_rig_close(&rig);
 
     used = sni_property_write(large, "X-Large", sni_bytes(value, sizeof value));
-    open_ready(&rig, &alloc, large, used);
-    assert_int_equal(alloc.live_blocks, silent_blocks + 1);
-    assert_int_equal(alloc.live_bytes, silent_bytes + used);
-    close_rig(&rig, &alloc);
+    open_ready(&rig, large, used);
+    assert_int_equal(rig.alloc->live_blocks, silent_blocks + 1);
+    assert_int_equal(rig.alloc->live_bytes, silent_bytes + used);
+    test_rig_close(&rig);
 }
 
 static void
 an_idle_connection_is_small(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     size_t before;
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_ROUTER, 1);
-    before = alloc.live_bytes;
+    test_rig_meet_as(&rig, SENNIT_ROUTER);
+    before = rig.alloc->live_bytes;
     sni_engine_free(rig.engine);
     rig.engine = NULL;
-    assert_true(before - alloc.live_bytes <= 640);
-    close_rig(&rig, &alloc);
+    assert_true(before - rig.alloc->live_bytes <= 640);
+    test_rig_close(&rig);
 }
 
 static void
@@ -156,7 +134,6 @@ our_properties_stand_behind_type_and_identity(void **state)
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_DEALER);
     test_wire peers = { NULL, 0, 0 };
     test_wire ours = { NULL, 0, 0 };
-    test_alloc alloc;
     test_rig rig;
     uint8_t greeting[SNI_GREETING_SIZE];
 
@@ -167,8 +144,7 @@ our_properties_stand_behind_type_and_identity(void **state)
     test_wire_command(&ours, "READY", WIRE(SOCKET_TYPE IDENTITY ROLE EMPTY));
     for (int admits = 0; admits <= 1; admits++) {
         opts.admits = admits;
-        test_alloc_init(&alloc);
-        assert_true(test_rig_init(&rig, &alloc, &opts));
+        test_rig_open(&rig, &opts);
         (void)test_rig_feed(&rig, sni_bytes(peers.data, peers.size), TEST_FEED_COPY);
         assert_int_equal(sni_engine_admit(rig.engine), SENNIT_OK);
         test_rig_write_out(&rig);
@@ -176,7 +152,7 @@ our_properties_stand_behind_type_and_identity(void **state)
         assert_int_equal(rig.output_size, sizeof greeting + ours.size);
         assert_memory_equal(rig.output, greeting, sizeof greeting);
         assert_memory_equal(rig.output + sizeof greeting, ours.data, ours.size);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
     free(peers.data);
     free(ours.data);
@@ -189,7 +165,6 @@ acquaintance(test_alloc *alloc, void *arg)
     test_rig_opts opts_a = TEST_RIG_DEFAULT(SENNIT_DEALER);
     test_rig_opts opts_b = TEST_RIG_DEFAULT(SENNIT_ROUTER);
     test_rng rng = { 9 };
-    test_alloc other;
     test_rig a;
     test_rig b;
 
@@ -197,8 +172,7 @@ acquaintance(test_alloc *alloc, void *arg)
     opts_a.identity = "worker";
     opts_a.properties = SNI_BYTES_OF(ROLE);
     opts_b.properties = SNI_BYTES_OF(ROLE EMPTY);
-    test_alloc_init(&other);
-    assert_true(test_rig_init(&b, &other, &opts_b));
+    test_rig_open(&b, &opts_b);
     if (test_rig_init(&a, alloc, &opts_a)) {
         uint64_t failed = alloc->failed;
         bool traffic;
@@ -221,8 +195,7 @@ acquaintance(test_alloc *alloc, void *arg)
         assert_true(alloc->failed > 0);
     }
     test_rig_fini(&a);
-    test_rig_fini(&b);
-    assert_int_equal(other.live_blocks, 0);
+    test_rig_close(&b);
 }
 
 static void
@@ -259,25 +232,18 @@ check_error(void **state)
     const struct error_row *row = *state;
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_DEALER);
     test_wire w = { NULL, 0, 0 };
-    uint8_t greeting[SNI_GREETING_SIZE];
 
-    sni_greeting_write(greeting, "NULL");
-    test_wire_add(&w, greeting, sizeof greeting);
+    test_wire_greeting(&w, 1);
     test_wire_command(&w, "ERROR", row->octets, row->size);
     for (size_t cut = 1; cut <= w.size; cut++) {
         const char *reason;
-        test_alloc alloc;
         test_rig rig;
 
-        test_alloc_init(&alloc);
-        assert_true(test_rig_init(&rig, &alloc, &opts));
-        (void)test_rig_feed(&rig, sni_bytes(w.data, cut), TEST_FEED_COPY);
-        if (cut < w.size)
-            (void)test_rig_feed(&rig, sni_bytes(w.data + cut, w.size - cut),
-                                TEST_FEED_COPY);
+        test_rig_open(&rig, &opts);
+        test_rig_feed_cut(&rig, sni_bytes(w.data, w.size), cut, TEST_FEED_COPY);
         assert_int_equal(sni_engine_why(rig.engine, &reason), SENNIT_EACCES);
         assert_string_equal(reason, row->reason);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
     free(w.data);
 }
@@ -311,11 +277,10 @@ check_greet(void **state)
     else
         test_wire_add(&w, row->handshake, row->size);
     for (size_t piece = 1; piece < 100; piece += 7) {
-        test_alloc alloc;
         test_rig rig;
         size_t ready;
 
-        test_rig_open_traffic(&rig, &alloc, &opts, &w);
+        test_rig_open_traffic(&rig, &opts, &w);
         assert_int_equal(test_rig_send(&rig, "data", 4, false), SENNIT_OK);
         assert_int_equal(sni_engine_greet(rig.engine, sni_bytes("hi", 2)), SENNIT_OK);
         while (test_rig_take_output(&rig, piece) > 0)
@@ -326,7 +291,7 @@ check_greet(void **state)
         assert_memory_equal(rig.output + ready, row->expected, row->expected_size);
         assert_memory_equal(rig.output + rig.output_size - 4, "data", 4);
         assert_int_equal(rig.msgs_ended, 1);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
     free(w.data);
 }
@@ -336,12 +301,11 @@ check_greet(void **state)
 static void
 bytes_are_unread_until_they_are_handed_out(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     sni_engine_event event;
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PULL, 1);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     assert_int_equal(sni_engine_unread_bytes(rig.engine), 0);
     (void)test_rig_feed(&rig, sni_bytes("\0\2ab\0\1c\0\5", 9), TEST_FEED_COPY);
     assert_int_equal(sni_engine_unread_bytes(rig.engine), 9);
@@ -352,7 +316,7 @@ bytes_are_unread_until_they_are_handed_out(void **state)
     sennit_msg_fini(sni_msg_public(&event.msg));
     assert_false(sni_engine_next(rig.engine, &event));
     assert_int_equal(sni_engine_unread_bytes(rig.engine), 2);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* ---- misframed subscriptions ------------------------------------------ */
@@ -390,26 +354,18 @@ subscriptions_that_libzmq_misframes_are_understood(void **state)
         test_wire_frame(&odd, "x", 1, false);
         test_wire_frame(&even, "x", 1, false);
         for (size_t cut = 0; cut <= odd.size; cut++) {
-            test_alloc alloc;
             test_rig rig;
-            test_alloc other_alloc;
             test_rig other;
 
-            open_traffic(&rig, &alloc, types[cut % 2], 1);
-            open_traffic(&other, &other_alloc, types[cut % 2], 1);
-            if (cut > 0)
-                (void)test_rig_feed(&rig, sni_bytes(odd.data, cut), TEST_FEED_SINK);
-            test_rig_take_events(&rig);
-            if (cut < odd.size)
-                (void)test_rig_feed(&rig, sni_bytes(odd.data + cut, odd.size - cut),
-                                    TEST_FEED_SINK);
-            test_rig_take_events(&rig);
+            test_rig_meet_as(&rig, types[cut % 2]);
+            test_rig_meet_as(&other, types[cut % 2]);
+            test_rig_feed_cut(&rig, sni_bytes(odd.data, odd.size), cut, TEST_FEED_SINK);
             (void)test_rig_feed(&other, sni_bytes(even.data, even.size), TEST_FEED_COPY);
             test_rig_take_events(&other);
             assert_string_equal(test_rig_reason(&rig), "");
             assert_string_equal(rig.events, other.events);
-            close_rig(&rig, &alloc);
-            close_rig(&other, &other_alloc);
+            test_rig_close(&rig);
+            test_rig_close(&other);
         }
         free(odd.data);
         free(even.data);
@@ -440,15 +396,14 @@ check_misframed(void **state)
     const struct misframed_row *row = *state;
 
     for (size_t cut = 1; cut <= row->size; cut++) {
-        test_alloc alloc;
         test_rig rig;
 
-        open_traffic(&rig, &alloc, row->type, 1);
+        test_rig_meet_as(&rig, row->type);
         for (size_t i = 0; i < cut; i++)
             (void)test_rig_feed(&rig, sni_bytes(row->octets + i, 1), TEST_FEED_COPY);
         if (strcmp(test_rig_reason(&rig), cut < row->known ? "" : "empty command") != 0)
             fail_msg("after %zu octets: '%s'", cut, test_rig_reason(&rig));
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
 }
 

@@ -22,31 +22,22 @@ raw_opts(void)
 }
 
 static void
-open_raw(test_rig *rig, test_alloc *alloc)
+open_raw(test_rig *rig)
 {
     test_rig_opts opts = raw_opts();
 
-    test_rig_open_traffic(rig, alloc, &opts, &nothing);
-}
-
-static void
-close_rig(test_rig *rig, test_alloc *alloc)
-{
-    test_rig_fini(rig);
-    assert_int_equal(alloc->live_blocks, 0);
+    test_rig_open_traffic(rig, &opts, &nothing);
 }
 
 static void
 it_is_ready_at_once_and_writes_nothing_of_its_own(void **state)
 {
     test_rig_opts opts = raw_opts();
-    test_alloc alloc;
     test_rig rig;
     sni_engine_peer peer;
 
     (void)state;
-    test_alloc_init(&alloc);
-    assert_true(test_rig_init(&rig, &alloc, &opts));
+    test_rig_open(&rig, &opts);
     assert_true(sni_engine_in_traffic(rig.engine));
     test_rig_take_events(&rig);
     assert_string_equal(rig.events, "READY -; ");
@@ -58,17 +49,16 @@ it_is_ready_at_once_and_writes_nothing_of_its_own(void **state)
     assert_int_equal(peer.type, -1);
     assert_int_equal(peer.major, 0);
     assert_int_equal(peer.minor, 0);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 it_has_no_deadlines(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_raw(&rig, &alloc);
+    open_raw(&rig);
     /* What would be a PING with a time to live. */
     assert_int_equal(test_rig_feed(&rig, sni_bytes("\4\7\4PING\0\1", 9), TEST_FEED_COPY),
                      SENNIT_OK);
@@ -76,17 +66,16 @@ it_has_no_deadlines(void **state)
     assert_int_equal(sni_engine_tick(rig.engine, SENNIT_NEVER - 1, true), SENNIT_OK);
     test_rig_write_out(&rig);
     assert_int_equal(rig.output_size, 0);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 what_arrived_is_one_message_of_one_frame(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_raw(&rig, &alloc);
+    open_raw(&rig);
     assert_int_equal(sni_engine_unread(rig.engine), 0);
     (void)test_rig_feed(&rig, sni_bytes("GET ", 4), TEST_FEED_SINK);
     test_rig_take_events(&rig);
@@ -99,7 +88,7 @@ what_arrived_is_one_message_of_one_frame(void **state)
     assert_string_equal(rig.events, "MSG 47455420; MSG 2f2048545450; ");
     assert_int_equal(sni_engine_unread(rig.engine), 0);
     assert_int_equal(sni_engine_unread_bytes(rig.engine), 0);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* However it was cut, and with any size. */
@@ -108,13 +97,12 @@ no_byte_is_lost_or_moved(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
-        test_alloc alloc;
         test_rig rig;
         test_rng rng = { seed };
         size_t fed = 0;
         size_t taken = 0;
 
-        open_raw(&rig, &alloc);
+        open_raw(&rig);
         while (taken < sizeof body) {
             sni_engine_event event;
             size_t size = 1 + test_rng_below(&rng, 40000);
@@ -139,7 +127,7 @@ no_byte_is_lost_or_moved(void **state)
             }
         }
         assert_int_equal(taken, sizeof body);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
 }
 
@@ -147,28 +135,26 @@ static void
 a_frame_limit_cuts_what_arrived(void **state)
 {
     test_rig_opts opts = raw_opts();
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
     opts.frame_max_bytes = 4;
-    test_rig_open_traffic(&rig, &alloc, &opts, &nothing);
+    test_rig_open_traffic(&rig, &opts, &nothing);
     (void)test_rig_feed(&rig, sni_bytes("abcdefghi", 9), TEST_FEED_BLOCK);
     test_rig_take_events(&rig);
     assert_string_equal(rig.events, "MSG 61626364; MSG 65666768; MSG 69; ");
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* A session receives while there is room: no more than a window waits. */
 static void
 no_more_than_a_window_waits(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     size_t fed;
 
     (void)state;
-    open_raw(&rig, &alloc);
+    open_raw(&rig);
     (void)test_rig_feed(&rig, sni_bytes(body, 1000), TEST_FEED_BLOCK);
     for (fed = 1000; sni_engine_spare(rig.engine) > 0;) {
         sni_engine_room room;
@@ -193,17 +179,16 @@ no_more_than_a_window_waits(void **state)
     }
     test_rig_take_events(&rig);
     assert_int_equal(rig.msgs_received, 1);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 bodies_go_out_as_they_are(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_raw(&rig, &alloc);
+    open_raw(&rig);
     assert_int_equal(test_rig_send(&rig, body, 10, false), SENNIT_OK);
     assert_int_equal(test_rig_send(&rig, body + 10, 5000, false), SENNIT_OK);
     assert_int_equal(test_rig_send(&rig, body + 5010, 300, false), SENNIT_OK);
@@ -212,17 +197,16 @@ bodies_go_out_as_they_are(void **state)
     assert_int_equal(rig.output_size, 5310);
     assert_memory_equal(rig.output, body, 5310);
     assert_int_equal(rig.msgs_ended, 3);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 the_end_of_the_stream_ends_it_and_loses_nothing(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_raw(&rig, &alloc);
+    open_raw(&rig);
     (void)test_rig_feed(&rig, sni_bytes("last", 4), TEST_FEED_COPY);
     assert_int_equal(test_rig_feed(&rig, sni_bytes(NULL, 0), TEST_FEED_COPY),
                      SENNIT_ECONNRESET);
@@ -231,7 +215,7 @@ the_end_of_the_stream_ends_it_and_loses_nothing(void **state)
     assert_int_equal(test_rig_take_output(&rig, SIZE_MAX), 0);
     test_rig_take_events(&rig);
     assert_string_equal(rig.events, "MSG 6c617374; ");
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void

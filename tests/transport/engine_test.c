@@ -16,41 +16,6 @@
 
 static uint8_t body[1024 * 1024];
 
-static void
-open_rig(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
-{
-    test_alloc_init(alloc);
-    assert_true(test_rig_init(rig, alloc, opts));
-}
-
-static void
-close_rig(test_rig *rig, test_alloc *alloc)
-{
-    test_rig_fini(rig);
-    assert_int_equal(alloc->live_blocks, 0);
-}
-
-/* Into traffic, everything so far forgotten. */
-static void
-open_traffic_with(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts,
-                  sennit_sock_type peer, uint8_t minor)
-{
-    test_wire w = { NULL, 0, 0 };
-
-    test_wire_handshake(&w, peer, minor);
-    test_rig_open_traffic(rig, alloc, opts, &w);
-    free(w.data);
-}
-
-static void
-open_traffic(test_rig *rig, test_alloc *alloc, sennit_sock_type ours,
-             sennit_sock_type peer)
-{
-    test_rig_opts opts = TEST_RIG_DEFAULT(ours);
-
-    open_traffic_with(rig, alloc, &opts, peer, 1);
-}
-
 /* ---- handshakes ----------------------------------------------------- */
 
 typedef struct type_pair {
@@ -69,15 +34,13 @@ check_type_pair(void **state)
         test_rig_opts opts_a = TEST_RIG_DEFAULT(pair->a);
         test_rig_opts opts_b = TEST_RIG_DEFAULT(pair->b);
         test_rng rng = { seed };
-        test_alloc alloc_a;
-        test_alloc alloc_b;
         test_rig a;
         test_rig b;
         char expected[64];
 
         opts_a.identity = "one";
-        open_rig(&a, &alloc_a, &opts_a);
-        open_rig(&b, &alloc_b, &opts_b);
+        test_rig_open(&a, &opts_a);
+        test_rig_open(&b, &opts_b);
         test_rig_exchange(&a, &b, 1 + seed * 8, &rng);
         assert_int_equal(sni_engine_in_traffic(a.engine), fits);
         assert_int_equal(sni_engine_in_traffic(b.engine), fits);
@@ -87,8 +50,8 @@ check_type_pair(void **state)
         assert_string_equal(b.events, fits ? expected : "");
         assert_string_equal(test_rig_reason(&a),
                             fits ? "" : "socket types do not go together");
-        close_rig(&a, &alloc_a);
-        close_rig(&b, &alloc_b);
+        test_rig_close(&a);
+        test_rig_close(&b);
     }
 }
 
@@ -96,20 +59,18 @@ static void
 nothing_is_sent_before_the_peers_ready(void **state)
 {
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_DEALER);
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
     size_t handshake;
 
     (void)state;
-    open_rig(&rig, &alloc, &opts);
+    test_rig_open(&rig, &opts);
     assert_int_equal(test_rig_send(&rig, "early", 5, false), SENNIT_OK);
     test_wire_handshake(&w, SENNIT_ROUTER, 1);
     for (size_t i = 0; i + 1 < w.size; i++) {
         assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data + i, 1), TEST_FEED_COPY),
                          SENNIT_OK);
-        while (test_rig_take_output(&rig, SIZE_MAX) > 0)
-            continue;
+        test_rig_write_out(&rig);
     }
     handshake = rig.output_size;
     assert_int_equal(rig.msgs_ended, 0);
@@ -120,7 +81,7 @@ nothing_is_sent_before_the_peers_ready(void **state)
     assert_memory_equal(rig.output + handshake, "\0\5early", 7);
     assert_int_equal(rig.msgs_ended, 1);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* A listener may want to look at the peer first (is its identity taken?). */
@@ -130,36 +91,32 @@ ready_may_wait_until_the_peer_is_admitted(void **state)
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_ROUTER);
     uint8_t ready[SNI_READY_MAX];
     size_t ready_size = sni_ready_write(ready, SENNIT_ROUTER, sni_bytes(NULL, 0));
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
 
     (void)state;
     opts.admits = true;
-    open_rig(&rig, &alloc, &opts);
+    test_rig_open(&rig, &opts);
     assert_int_equal(test_rig_send(&rig, "later", 5, false), SENNIT_OK);
     sni_engine_set_outq(rig.engine, NULL);
     test_wire_handshake(&w, SENNIT_DEALER, 1);
     /* Who does not wait for READY is not answered before it either. */
     test_wire_command(&w, "PING", "\0\0", 2);
-    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_BLOCK),
-                     SENNIT_OK);
-    while (test_rig_take_output(&rig, SIZE_MAX) > 0)
-        continue;
+    test_rig_hear(&rig, &w, TEST_FEED_BLOCK);
+    test_rig_write_out(&rig);
     assert_int_equal(rig.output_size, SNI_GREETING_SIZE);
     test_rig_take_events(&rig);
     assert_string_equal(rig.events, "READY -; ");
-    test_alloc_fail_at(&alloc, 1);
+    test_alloc_fail_at(rig.alloc, 1);
     assert_int_equal(sni_engine_admit(rig.engine), SENNIT_ENOMEM);
     assert_int_equal(sni_engine_admit(rig.engine), SENNIT_OK);
     assert_int_equal(sni_engine_admit(rig.engine), SENNIT_OK);
     sni_engine_set_outq(rig.engine, &rig.outq);
-    while (test_rig_take_output(&rig, SIZE_MAX) > 0)
-        continue;
+    test_rig_write_out(&rig);
     assert_int_equal(rig.output_size, SNI_GREETING_SIZE + ready_size + 7);
     assert_memory_equal(rig.output + SNI_GREETING_SIZE, ready, ready_size);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
@@ -172,11 +129,10 @@ the_handshake_must_be_done_in_time(void **state)
     opts.handshake_timeout = 250 * MS;
     test_wire_handshake(&w, SENNIT_ROUTER, 1);
     for (size_t size = 0; size <= w.size; size++) {
-        test_alloc alloc;
         test_rig rig;
         sennit_time opened;
 
-        open_rig(&rig, &alloc, &opts);
+        test_rig_open(&rig, &opts);
         opened = rig.now;
         assert_int_equal(sni_engine_deadline(rig.engine, true), opened + 250 * MS);
         if (size > 0)
@@ -192,7 +148,7 @@ the_handshake_must_be_done_in_time(void **state)
             assert_int_equal(sni_engine_tick(rig.engine, rig.now, true), SENNIT_OK);
         }
         assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
     free(w.data);
 }
@@ -201,15 +157,14 @@ static void
 without_a_handshake_timeout_there_is_no_deadline(void **state)
 {
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_DEALER);
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
     opts.handshake_timeout = 0;
-    open_rig(&rig, &alloc, &opts);
+    test_rig_open(&rig, &opts);
     assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
     assert_int_equal(sni_engine_tick(rig.engine, SENNIT_NEVER - 1, true), SENNIT_OK);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* ---- messages ------------------------------------------------------- */
@@ -243,15 +198,13 @@ check_exchange(void **state)
         test_rig_opts opts_a = TEST_RIG_DEFAULT(SENNIT_DEALER);
         test_rig_opts opts_b = TEST_RIG_DEFAULT(SENNIT_ROUTER);
         test_rng rng = { seed };
-        test_alloc alloc_a;
-        test_alloc alloc_b;
         test_rig a;
         test_rig b;
         test_rig expected = { 0 };
         static const size_t pieces[] = { 0, 100000, 3000, 200, 70000 };
 
-        open_rig(&a, &alloc_a, &opts_a);
-        open_rig(&b, &alloc_b, &opts_b);
+        test_rig_open(&a, &opts_a);
+        test_rig_open(&b, &opts_b);
         test_rig_exchange(&a, &b, 64, &rng);
         b.events_size = 0;
         b.events[0] = '\0';
@@ -278,8 +231,8 @@ check_exchange(void **state)
         assert_string_equal(test_rig_reason(&b), "");
         assert_int_equal(sni_engine_unread(b.engine), 0);
         free(expected.events);
-        close_rig(&a, &alloc_a);
-        close_rig(&b, &alloc_b);
+        test_rig_close(&a);
+        test_rig_close(&b);
     }
 }
 
@@ -287,41 +240,38 @@ static void
 a_queue_may_come_after_the_handshake(void **state)
 {
     sni_outq *queue;
-    test_alloc alloc;
     test_rig rig;
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_DEALER, SENNIT_ROUTER);
+    test_rig_meet_as(&rig, SENNIT_DEALER);
     queue = &rig.outq;
     sni_engine_set_outq(rig.engine, NULL);
     assert_int_equal(test_rig_send(&rig, "late", 4, false), SENNIT_OK);
     assert_int_equal(test_rig_take_output(&rig, SIZE_MAX), 0);
     sni_engine_set_outq(rig.engine, queue);
     assert_int_equal(test_rig_take_output(&rig, SIZE_MAX), 6);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 messages_wait_in_the_window_until_they_are_asked_for(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     test_wire_frame(&w, "a", 1, true);
     test_wire_frame(&w, "b", 1, false);
     test_wire_frame(&w, "c", 1, false);
     test_wire_frame(&w, "d", 1, true);
-    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
-                     SENNIT_OK);
+    test_rig_hear(&rig, &w, TEST_FEED_COPY);
     assert_int_equal(sni_engine_unread(rig.engine), 2);
     test_rig_take_events(&rig);
     assert_string_equal(rig.events, "MSG 61+; MSG 62; MSG 63; ");
     assert_int_equal(sni_engine_unread(rig.engine), 0);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* ---- limits --------------------------------------------------------- */
@@ -384,17 +334,16 @@ check_limit(void **state)
     for (size_t i = 0; i < 2 * row->count; i++)
         test_wire_frame(&w, body, row->sizes[i % row->count], (i + 1) % row->count != 0);
     for (uint64_t seed = 0; seed < 8; seed++) {
-        test_alloc alloc;
         test_rig rig;
         test_rng rng = { seed };
 
-        open_traffic_with(&rig, &alloc, &opts, SENNIT_PUSH, 1);
+        test_rig_meet(&rig, &opts, 1);
         test_rig_feed_chopped(&rig, sni_bytes(w.data, w.size), seed == 0 ? w.size : 5000,
                               &rng);
         assert_string_equal(test_rig_reason(&rig),
                             row->reason == NULL ? "" : row->reason);
         assert_int_equal(rig.msgs_received, row->reason == NULL ? 2 : 0);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
     free(w.data);
 }
@@ -409,15 +358,14 @@ a_hostile_length_costs_what_was_received(void **state)
     opts.frame_max_bytes = 0;
     opts.message_max_bytes = 0;
     for (int how = TEST_FEED_COPY; how <= TEST_FEED_SINK; how++) {
-        test_alloc alloc;
         test_rig rig;
         uint8_t head[SNI_FRAME_HEAD_MAX];
         size_t received = sizeof head;
         size_t idle;
 
-        open_traffic_with(&rig, &alloc, &opts, SENNIT_PUSH, 1);
-        idle = alloc.live_bytes;
-        alloc.peak_bytes = alloc.live_bytes;
+        test_rig_meet(&rig, &opts, 1);
+        idle = rig.alloc->live_bytes;
+        rig.alloc->peak_bytes = rig.alloc->live_bytes;
         (void)sni_frame_head_write(head, false, false, UINT64_C(1) << 62);
         assert_int_equal(
             test_rig_feed(&rig, sni_bytes(head, sizeof head), (test_feed)how), SENNIT_OK);
@@ -427,10 +375,11 @@ a_hostile_length_costs_what_was_received(void **state)
             assert_int_equal(test_rig_feed(&rig, sni_bytes(body, size), (test_feed)how),
                              SENNIT_OK);
             received += size;
-            if (alloc.peak_bytes > idle + 10 * received + 6 * SNI_RECV_BYTES)
-                fail_msg("%zu octets received, %zu held", received, alloc.peak_bytes);
+            if (rig.alloc->peak_bytes > idle + 10 * received + 6 * SNI_RECV_BYTES)
+                fail_msg("%zu octets received, %zu held", received,
+                         rig.alloc->peak_bytes);
         }
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
 }
 
@@ -439,14 +388,13 @@ a_hostile_length_costs_what_was_received(void **state)
 static void
 check_moves(const char *what, const test_wire *w, size_t piece, uint64_t moves_max)
 {
-    test_alloc alloc;
     test_rig rig;
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_PULL);
     uint64_t before;
 
     opts.message_max_parts = 0;
-    open_traffic_with(&rig, &alloc, &opts, SENNIT_PUSH, 1);
-    before = alloc.requests;
+    test_rig_meet(&rig, &opts, 1);
+    before = rig.alloc->requests;
     for (size_t at = 0; at < w->size; at += piece) {
         size_t size = w->size - at < piece ? w->size - at : piece;
 
@@ -454,10 +402,10 @@ check_moves(const char *what, const test_wire *w, size_t piece, uint64_t moves_m
             test_rig_feed(&rig, sni_bytes(w->data + at, size), TEST_FEED_SINK),
             SENNIT_OK);
     }
-    if (alloc.requests - before > moves_max)
+    if (rig.alloc->requests - before > moves_max)
         fail_msg("%s, %zu octets at a time: %llu blocks for %zu octets", what, piece,
-                 (unsigned long long)(alloc.requests - before), w->size);
-    close_rig(&rig, &alloc);
+                 (unsigned long long)(rig.alloc->requests - before), w->size);
+    test_rig_close(&rig);
 }
 
 static void
@@ -491,15 +439,14 @@ static void
 commands_inside_a_message_count_towards_its_size(void **state)
 {
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_PULL);
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
     size_t idle;
 
     (void)state;
     opts.message_max_bytes = 100000;
-    open_traffic_with(&rig, &alloc, &opts, SENNIT_PUSH, 1);
-    idle = alloc.live_bytes;
+    test_rig_meet(&rig, &opts, 1);
+    idle = rig.alloc->live_bytes;
     test_wire_frame(&w, "begin", 5, true);
     for (int i = 0; i < 1000; i++)
         test_wire_command(&w, "PING", "\0\0abc", 5);
@@ -508,81 +455,73 @@ commands_inside_a_message_count_towards_its_size(void **state)
 
         (void)test_rig_feed(&rig, sni_bytes(w.data + first, w.size - first),
                             TEST_FEED_SINK);
-        while (test_rig_take_output(&rig, SIZE_MAX) > 0)
-            continue;
+        test_rig_write_out(&rig);
     }
     assert_string_equal(test_rig_reason(&rig),
                         "message larger than recv_message_max_bytes");
-    assert_true(alloc.peak_bytes < idle + 2000000);
+    assert_true(rig.alloc->peak_bytes < idle + 2000000);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* Outside a message they cost nothing, however many. */
 static void
 endless_commands_between_messages_are_forgotten(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
     size_t idle;
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     for (int i = 0; i < 1000; i++)
         test_wire_command(&w, "PING", "\0\0abc", 5);
     for (int i = 0; i < 50; i++) {
-        assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_SINK),
-                         SENNIT_OK);
+        test_rig_hear(&rig, &w, TEST_FEED_SINK);
         test_rig_take_events(&rig);
-        while (test_rig_take_output(&rig, SIZE_MAX) > 0)
-            continue;
+        test_rig_write_out(&rig);
         if (i == 2)
-            idle = alloc.peak_bytes;
+            idle = rig.alloc->peak_bytes;
     }
-    assert_int_equal(alloc.peak_bytes, idle);
+    assert_int_equal(rig.alloc->peak_bytes, idle);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 a_peer_that_pings_and_never_reads_is_closed(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     test_wire_command(&w, "PING", "\0\0abcdefgh", 10);
     for (int i = 0; i < 100000 && test_rig_reason(&rig)[0] == '\0'; i++)
         (void)test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_SINK);
     assert_string_equal(test_rig_reason(&rig),
                         "peer sends PINGs and does not read the answers");
-    assert_true(alloc.peak_bytes < 2000000);
+    assert_true(rig.alloc->peak_bytes < 2000000);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* One receive may be full of PINGs: the peer has had no chance to read yet. */
 static void
 one_receive_full_of_pings_is_answered(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     while (w.size + 9 <= SNI_RECV_BYTES)
         test_wire_command(&w, "PING", "\0\0", 2);
-    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_BLOCK),
-                     SENNIT_OK);
-    while (test_rig_take_output(&rig, SIZE_MAX) > 0)
-        continue;
+    test_rig_hear(&rig, &w, TEST_FEED_BLOCK);
+    test_rig_write_out(&rig);
     assert_int_equal(rig.output_size, w.size / 9 * 7);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* ---- control and data on one wire ----------------------------------- */
@@ -630,14 +569,13 @@ a_pong_goes_between_frames_wherever_the_send_has_stopped(void **state)
 
     (void)state;
     for (size_t written = 0; written <= total; written++) {
-        test_alloc alloc;
         test_rig rig;
         test_wire w = { NULL, 0, 0 };
         test_wire ping = { NULL, 0, 0 };
 
         if (written > 200 && written + 200 < total && written % 211 != 0)
             continue;
-        open_traffic(&rig, &alloc, SENNIT_DEALER, SENNIT_ROUTER);
+        test_rig_meet_as(&rig, SENNIT_DEALER);
         send_and_expect(&rig, &w, 3, true);
         send_and_expect(&rig, &w, 0, true);
         send_and_expect(&rig, &w, 5000, true);
@@ -647,16 +585,14 @@ a_pong_goes_between_frames_wherever_the_send_has_stopped(void **state)
         if (written > 0)
             assert_int_equal(test_rig_take_output(&rig, written), written);
         test_wire_command(&ping, "PING", "\0\0abc", 5);
-        assert_int_equal(
-            test_rig_feed(&rig, sni_bytes(ping.data, ping.size), TEST_FEED_COPY),
-            SENNIT_OK);
+        test_rig_hear(&rig, &ping, TEST_FEED_COPY);
         while (test_rig_take_output(&rig, 1 + written % 13) > 0)
             continue;
         check_pong_place(&rig, &w, written);
         assert_int_equal(rig.msgs_ended, 2);
         free(w.data);
         free(ping.data);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
 }
 
@@ -667,7 +603,6 @@ what_is_added_while_a_batch_is_being_sent_does_not_move_it(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {
         test_rng rng = { seed };
-        test_alloc alloc;
         test_rig rig;
         test_rig peer = { 0 };
         test_wire ping = { NULL, 0, 0 };
@@ -675,7 +610,7 @@ what_is_added_while_a_batch_is_being_sent_does_not_move_it(void **state)
         unsigned pongs = 0;
         size_t at = 0;
 
-        open_traffic(&rig, &alloc, SENNIT_DEALER, SENNIT_ROUTER);
+        test_rig_meet_as(&rig, SENNIT_DEALER);
         test_wire_command(&ping, "PING", "\0\0abc", 5);
         for (int step = 0; step < 30; step++) {
             sennit_bytes parts[SNI_SEND_PARTS];
@@ -690,9 +625,7 @@ what_is_added_while_a_batch_is_being_sent_does_not_move_it(void **state)
             test_rig_note_frame(&peer, sni_bytes(body + step, body_size), more);
             count = sni_engine_output(rig.engine, parts, SNI_SEND_PARTS);
             if (test_rng_chance(&rng, 60)) {
-                assert_int_equal(
-                    test_rig_feed(&rig, sni_bytes(ping.data, ping.size), TEST_FEED_COPY),
-                    SENNIT_OK);
+                test_rig_hear(&rig, &ping, TEST_FEED_COPY);
                 pings++;
             }
             /* Only now are the views looked at. */
@@ -711,8 +644,7 @@ what_is_added_while_a_batch_is_being_sent_does_not_move_it(void **state)
             if (sent > 0)
                 (void)sni_engine_wrote(rig.engine, sent);
         }
-        while (test_rig_take_output(&rig, SIZE_MAX) > 0)
-            continue;
+        test_rig_write_out(&rig);
         {
             test_rig seen = { 0 };
 
@@ -739,7 +671,7 @@ what_is_added_while_a_batch_is_being_sent_does_not_move_it(void **state)
         }
         free(peer.events);
         free(ping.data);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
 }
 
@@ -748,19 +680,17 @@ what_is_added_while_a_batch_is_being_sent_does_not_move_it(void **state)
 static void
 a_ping_with_a_time_to_live_arms_a_deadline(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
     sennit_time due;
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
     test_wire_command(&w, "PING", "\0\5", 2);
     rig.now += 77;
     due = rig.now + 500 * MS;
-    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
-                     SENNIT_OK);
+    test_rig_hear(&rig, &w, TEST_FEED_COPY);
     assert_int_equal(sni_engine_deadline(rig.engine, true), due);
     assert_int_equal(sni_engine_tick(rig.engine, due - 1, true), SENNIT_OK);
     /* Whatever comes disarms it. */
@@ -768,13 +698,12 @@ a_ping_with_a_time_to_live_arms_a_deadline(void **state)
                      SENNIT_OK);
     assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
     assert_int_equal(sni_engine_tick(rig.engine, due + 1, true), SENNIT_OK);
-    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
-                     SENNIT_OK);
+    test_rig_hear(&rig, &w, TEST_FEED_COPY);
     assert_int_equal(sni_engine_tick(rig.engine, due, true), SENNIT_ETIMEDOUT);
     assert_string_equal(test_rig_reason(&rig),
                         "nothing received within the peer's PING TTL");
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* The same octets must leave the same deadline however they were cut. */
@@ -789,11 +718,10 @@ what_follows_a_ping_in_the_same_receive_disarms_it_too(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         for (size_t cut = 0; cut < 9 + rows[i].after; cut++) {
-            test_alloc alloc;
             test_rig rig;
             test_wire w = { NULL, 0, 0 };
 
-            open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+            test_rig_meet_as(&rig, SENNIT_PULL);
             test_wire_command(&w, "PING", "\0\5", 2);
             test_wire_add(&w, "\0\0", rows[i].after);
             if (cut > 0)
@@ -804,7 +732,7 @@ what_follows_a_ping_in_the_same_receive_disarms_it_too(void **state)
                 (rows[i].after > 0))
                 fail_msg("PING and %s, cut at %zu", rows[i].name, cut);
             free(w.data);
-            close_rig(&rig, &alloc);
+            test_rig_close(&rig);
         }
     }
 }
@@ -829,14 +757,13 @@ the_end_of_the_stream_is_understood_at_every_octet(void **state)
     ends[1] = w.size;
     for (size_t size = 0; size <= w.size; size++) {
         test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_PULL);
-        test_alloc alloc;
         test_rig rig;
         bool between = size == handshake || size == ends[0] || size == ends[1];
         const char *reason = size < handshake ? "closed by peer during the handshake"
                              : between        ? "closed by peer"
                                        : "closed by peer in the middle of a message";
 
-        open_rig(&rig, &alloc, &opts);
+        test_rig_open(&rig, &opts);
         if (size > 0)
             (void)test_rig_feed(&rig, sni_bytes(w.data, size), TEST_FEED_BLOCK);
         assert_int_equal(test_rig_feed(&rig, sni_bytes(NULL, 0), TEST_FEED_COPY),
@@ -848,7 +775,7 @@ the_end_of_the_stream_is_understood_at_every_octet(void **state)
         test_rig_take_events(&rig);
         assert_int_equal(rig.msgs_received, (size >= ends[0]) + (size >= ends[1]));
         assert_int_equal(sni_engine_deadline(rig.engine, true), SENNIT_NEVER);
-        close_rig(&rig, &alloc);
+        test_rig_close(&rig);
     }
     free(w.data);
 }
@@ -856,13 +783,12 @@ the_end_of_the_stream_is_understood_at_every_octet(void **state)
 static void
 broken_is_final_and_remembers_why(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     sennit_bytes parts[SNI_SEND_PARTS];
     const char *reason;
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     assert_int_equal(test_rig_feed(&rig, sni_bytes("\0\1x\x08", 4), TEST_FEED_COPY),
                      SENNIT_EPROTO);
     assert_int_equal(test_rig_feed(&rig, sni_bytes("\0\1y", 3), TEST_FEED_COPY),
@@ -876,19 +802,18 @@ broken_is_final_and_remembers_why(void **state)
     assert_int_equal(sni_engine_output(rig.engine, parts, SNI_SEND_PARTS), 0);
     test_rig_take_events(&rig);
     assert_string_equal(rig.events, "MSG 78; ");
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* Found by the fuzzer: the PONG landed in the middle of the frame. */
 static void
 nothing_follows_a_half_sent_frame_when_it_breaks(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_DEALER, SENNIT_ROUTER);
+    test_rig_meet_as(&rig, SENNIT_DEALER);
     assert_int_equal(test_rig_send(&rig, "begin", 5, false), SENNIT_OK);
     assert_int_equal(test_rig_take_output(&rig, 3), 3);
     test_wire_command(&w, "PING", "\0\0", 2);
@@ -897,7 +822,7 @@ nothing_follows_a_half_sent_frame_when_it_breaks(void **state)
                      SENNIT_EPROTO);
     assert_int_equal(test_rig_take_output(&rig, SIZE_MAX), 0);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* ---- subscriptions -------------------------------------------------- */
@@ -940,30 +865,27 @@ check_subscription(void **state)
     const struct subscription_row *row = *state;
     test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_SUB);
     char expected[128] = "";
-    test_alloc sub_alloc;
-    test_alloc pub_alloc;
     test_rig sub;
     test_rig pub;
     test_rng rng = { row->topic_size };
 
-    open_traffic_with(&sub, &sub_alloc, &opts, SENNIT_PUB, row->minor);
-    open_traffic(&pub, &pub_alloc, SENNIT_PUB, SENNIT_SUB);
+    test_rig_meet(&sub, &opts, row->minor);
+    test_rig_meet_as(&pub, SENNIT_PUB);
     assert_int_equal(sni_engine_send(sub.engine, SNI_ENGINE_SUBSCRIBE,
                                      sni_bytes(body, row->topic_size)),
                      SENNIT_OK);
     assert_int_equal(
         sni_engine_send(sub.engine, SNI_ENGINE_CANCEL, sni_bytes(body, row->topic_size)),
         SENNIT_OK);
-    while (test_rig_take_output(&sub, SIZE_MAX) > 0)
-        continue;
+    test_rig_write_out(&sub);
     assert_int_equal(sub.output[0] & SNI_FRAME_COMMAND, row->minor == 0 ? 0 : 4);
     test_rig_feed_chopped(&pub, sni_bytes(sub.output, sub.output_size), 40000, &rng);
     assert_string_equal(test_rig_reason(&pub), "");
     expect_subscription(expected, row, true);
     expect_subscription(expected, row, false);
     assert_string_equal(pub.events, expected);
-    close_rig(&sub, &sub_alloc);
-    close_rig(&pub, &pub_alloc);
+    test_rig_close(&sub);
+    test_rig_close(&pub);
 }
 
 /* A message ends where its last frame does, whatever that says (RFC 29 lets any frame
@@ -971,50 +893,46 @@ check_subscription(void **state)
 static void
 a_message_that_ends_with_a_subscription_is_handed_out_whole(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_XPUB, SENNIT_SUB);
+    test_rig_meet_as(&rig, SENNIT_XPUB);
     test_wire_frame(&w, "x", 1, true);
     test_wire_frame(&w, "\1T", 2, false);
     test_wire_frame(&w, "next", 4, false);
-    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
-                     SENNIT_OK);
+    test_rig_hear(&rig, &w, TEST_FEED_COPY);
     test_rig_take_events(&rig);
     assert_string_equal(rig.events, "MSG 78+; MSG 0154; MSG 6e657874; ");
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 a_topic_over_the_limit_closes_the_connection(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
     uint8_t *topic = calloc(1, SNI_TOPIC_MAX_BYTES + 1);
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PUB, SENNIT_SUB);
+    test_rig_meet_as(&rig, SENNIT_PUB);
     test_wire_command(&w, "SUBSCRIBE", topic, SNI_TOPIC_MAX_BYTES + 1);
     (void)test_rig_feed(&rig, sni_bytes(w.data, 20), TEST_FEED_COPY);
     assert_string_equal(test_rig_reason(&rig), "command too large");
     free(topic);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 static void
 subscriptions_are_seen_before_and_behind_messages(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PUB, SENNIT_SUB);
+    test_rig_meet_as(&rig, SENNIT_PUB);
     test_wire_command(&w, "SUBSCRIBE", "a", 1);
     test_wire_frame(&w, "noise", 5, false);
     test_wire_command(&w, "CANCEL", "a", 1);
@@ -1022,8 +940,7 @@ subscriptions_are_seen_before_and_behind_messages(void **state)
     test_wire_command(&w, "SUBSCRIBE", "b", 1);
     test_wire_frame(&w, "part", 4, true);
     test_wire_command(&w, "SUBSCRIBE", "c", 1);
-    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_COPY),
-                     SENNIT_OK);
+    test_rig_hear(&rig, &w, TEST_FEED_COPY);
     test_rig_take_events(&rig);
     assert_string_equal(rig.events, "SUB 61; MSG 6e6f697365; CANCEL 61; SUB 62; ");
     test_wire_frame(&w, "end", 3, false);
@@ -1034,7 +951,7 @@ subscriptions_are_seen_before_and_behind_messages(void **state)
     assert_string_equal(rig.events, "SUB 61; MSG 6e6f697365; CANCEL 61; SUB 62; "
                                     "MSG 70617274+; SUB 63; MSG 656e64; ");
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* ---- memory --------------------------------------------------------- */
@@ -1047,14 +964,12 @@ conversation(test_alloc *alloc, void *arg)
     test_rig_opts opts_a = TEST_RIG_DEFAULT(SENNIT_DEALER);
     test_rig_opts opts_b = TEST_RIG_DEFAULT(SENNIT_ROUTER);
     test_rng rng = { 5 };
-    test_alloc other;
     test_rig a;
     test_rig b;
     test_wire w = { NULL, 0, 0 };
 
     (void)arg;
-    test_alloc_init(&other);
-    assert_true(test_rig_init(&b, &other, &opts_b));
+    test_rig_open(&b, &opts_b);
     if (test_rig_init(&a, alloc, &opts_a)) {
         static const size_t sizes[] = { 10, 100, 3000, 5000, 300000 };
 
@@ -1081,8 +996,7 @@ conversation(test_alloc *alloc, void *arg)
     }
     free(w.data);
     test_rig_fini(&a);
-    test_rig_fini(&b);
-    assert_int_equal(other.live_blocks, 0);
+    test_rig_close(&b);
 }
 
 static void
@@ -1130,23 +1044,21 @@ a_subscriber_survives_every_failed_allocation(void **state)
 static void
 a_message_that_finds_no_memory_is_not_lost(void **state)
 {
-    test_alloc alloc;
     test_rig rig;
     test_wire w = { NULL, 0, 0 };
 
     (void)state;
-    open_traffic(&rig, &alloc, SENNIT_PULL, SENNIT_PUSH);
+    test_rig_meet_as(&rig, SENNIT_PULL);
     test_wire_frame(&w, body, 100, false);
-    assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_BLOCK),
-                     SENNIT_OK);
-    test_alloc_fail_at(&alloc, 1);
+    test_rig_hear(&rig, &w, TEST_FEED_BLOCK);
+    test_alloc_fail_at(rig.alloc, 1);
     test_rig_take_events(&rig);
     assert_int_equal(rig.msgs_received, 0);
     assert_int_equal(sni_engine_unread(rig.engine), 1);
     test_rig_take_events(&rig);
     assert_int_equal(rig.msgs_received, 1);
     free(w.data);
-    close_rig(&rig, &alloc);
+    test_rig_close(&rig);
 }
 
 /* ---- budgets -------------------------------------------------------- */
@@ -1218,15 +1130,13 @@ an_idle_connection_holds_no_buffers(void **state)
 {
     test_rig_opts opts_a = TEST_RIG_DEFAULT(SENNIT_PUSH);
     test_rig_opts opts_b = TEST_RIG_DEFAULT(SENNIT_PULL);
-    test_alloc alloc_a;
-    test_alloc alloc_b;
     test_rng rng = { 3 };
     test_rig a;
     test_rig b;
 
     (void)state;
-    open_rig(&a, &alloc_a, &opts_a);
-    open_rig(&b, &alloc_b, &opts_b);
+    test_rig_open(&a, &opts_a);
+    test_rig_open(&b, &opts_b);
     test_rig_exchange(&a, &b, 4096, &rng);
     for (int i = 0; i < 100; i++)
         assert_int_equal(test_rig_send(&a, body, 2000, false), SENNIT_OK);
@@ -1240,10 +1150,10 @@ an_idle_connection_holds_no_buffers(void **state)
     sni_pool_free(b.bodies);
     a.pools.small = a.pools.large = a.windows = b.windows = NULL;
     a.bodies = b.bodies = NULL;
-    assert_true(alloc_a.live_bytes < 8192);
-    assert_true(alloc_b.live_bytes < 4096 + 2 * sizeof(sni_block));
-    close_rig(&a, &alloc_a);
-    close_rig(&b, &alloc_b);
+    assert_true(a.alloc->live_bytes < 8192);
+    assert_true(b.alloc->live_bytes < 4096 + 2 * sizeof(sni_block));
+    test_rig_close(&a);
+    test_rig_close(&b);
 }
 
 /* ---- main ----------------------------------------------------------- */

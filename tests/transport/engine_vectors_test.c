@@ -108,13 +108,11 @@ static result
 run_once(const test_rig_opts *opts, const test_wire *in, unsigned wait_ms, split how,
          uint64_t seed)
 {
-    test_alloc alloc;
     test_rig rig;
     test_rng rng = { seed };
     result r;
 
-    test_alloc_init(&alloc);
-    assert_true(test_rig_init(&rig, &alloc, opts));
+    test_rig_open(&rig, opts);
     if (how == WHOLE) {
         if (in->size > 0)
             (void)test_rig_feed(&rig, sni_bytes(in->data, in->size), TEST_FEED_BLOCK);
@@ -129,8 +127,7 @@ run_once(const test_rig_opts *opts, const test_wire *in, unsigned wait_ms, split
                   sni_engine_peer_of(rig.engine).major };
     rig.events = NULL;
     rig.output = NULL;
-    test_rig_fini(&rig);
-    assert_int_equal(alloc.live_blocks, 0);
+    test_rig_close(&rig);
     return r;
 }
 
@@ -440,14 +437,13 @@ feed_step(test_rig *rig, const test_wire *octets)
 }
 
 static void
-check_replayed(test_rig *rig, test_alloc *alloc, test_wire *expected)
+check_replayed(test_rig *rig, test_wire *expected)
 {
     assert_string_equal(test_rig_reason(rig), "");
     assert_int_equal(rig->output_size, expected->size);
     assert_memory_equal(rig->output, expected->data, expected->size);
     free(expected->data);
-    test_rig_fini(rig);
-    assert_int_equal(alloc->live_blocks, 0);
+    test_rig_close(rig);
 }
 
 /* One side of the exchange is ours, the other is the recording. What the recorded
@@ -458,15 +454,13 @@ replay_side(json_t *session, const char *ours, sennit_sock_type type,
 {
     json_t *steps = json_object_get(session, "steps");
     test_rig_opts opts = TEST_RIG_DEFAULT(type);
-    test_alloc alloc;
     test_rig rig;
     test_wire expected = { NULL, 0, 0 };
 
     opts.identity = identity;
     opts.heartbeat_interval = PING_INTERVAL;
     opts.heartbeat_ttl_ds = 10;
-    test_alloc_init(&alloc);
-    assert_true(test_rig_init(&rig, &alloc, &opts));
+    test_rig_open(&rig, &opts);
     for (size_t i = 0; i < json_array_size(steps); i++) {
         json_t *step = json_array_get(steps, i);
         json_t *frame = json_object_get(step, "frame");
@@ -487,7 +481,7 @@ replay_side(json_t *session, const char *ours, sennit_sock_type type,
         while (test_rig_take_output(&rig, 7) > 0)
             continue;
     }
-    check_replayed(&rig, &alloc, &expected);
+    check_replayed(&rig, &expected);
 }
 
 /* A step of ours behind the handshake with an older version: frames, each sent again. */
@@ -527,7 +521,6 @@ replay_legacy(json_t *session, const session_row *row)
     json_t *steps = json_object_get(session, "steps");
     const char *ours = string_of(json_array_get(steps, 0), "direction");
     test_rig_opts opts = TEST_RIG_DEFAULT(row->type);
-    test_alloc alloc;
     test_rig rig;
     test_wire expected = { NULL, 0, 0 };
     test_wire peers = { NULL, 0, 0 };
@@ -535,8 +528,7 @@ replay_legacy(json_t *session, const session_row *row)
 
     opts.identity = row->identity;
     opts.unversioned = true;
-    test_alloc_init(&alloc);
-    assert_true(test_rig_init(&rig, &alloc, &opts));
+    test_rig_open(&rig, &opts);
     for (size_t i = 0; i < json_array_size(steps); i++) {
         json_t *step = json_array_get(steps, i);
         test_wire octets = { NULL, 0, 0 };
@@ -558,7 +550,7 @@ replay_legacy(json_t *session, const session_row *row)
             continue;
     }
     assert_string_equal(rig.events, row->events);
-    check_replayed(&rig, &alloc, &expected);
+    check_replayed(&rig, &expected);
     r = run(&opts, &peers, 0);
     assert_string_equal(r.events, row->events);
     result_fini(&r);
@@ -704,26 +696,6 @@ our_ready_is_libzmqs_for_every_type(void **state)
     }
 }
 
-/* Brings an engine into traffic with a peer of the given version and forgets what
- * it wrote. */
-static void
-open_traffic(test_rig *rig, test_alloc *alloc, sennit_sock_type type, prelude before)
-{
-    test_rig_opts opts = TEST_RIG_DEFAULT(type);
-    test_wire in = { NULL, 0, 0 };
-
-    test_alloc_init(alloc);
-    assert_true(test_rig_init(rig, alloc, &opts));
-    add_prelude(&in, before, type);
-    assert_int_equal(test_rig_feed(rig, sni_bytes(in.data, in.size), TEST_FEED_COPY),
-                     SENNIT_OK);
-    test_rig_take_events(rig);
-    while (test_rig_take_output(rig, SIZE_MAX) > 0)
-        continue;
-    rig->output_size = 0;
-    free(in.data);
-}
-
 static void
 our_subscriptions_are_libzmqs_in_both_versions(void **state)
 {
@@ -732,6 +704,7 @@ our_subscriptions_are_libzmqs_in_both_versions(void **state)
 
     (void)state;
     for (size_t i = 0; i < json_array_size(list); i++) {
+        test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_SUB);
         json_t *json = json_array_get(list, i);
         const char *name = string_of(json, "name");
         const char *topic = json_string_value(
@@ -739,7 +712,6 @@ our_subscriptions_are_libzmqs_in_both_versions(void **state)
         bool is30 = strncmp(name, "sub30_", 6) == 0;
         test_wire libzmq = { NULL, 0, 0 };
         test_wire bytes = { NULL, 0, 0 };
-        test_alloc alloc;
         test_rig rig;
 
         if (topic == NULL || (!is30 && strncmp(name, "sub31_", 6) != 0))
@@ -747,7 +719,7 @@ our_subscriptions_are_libzmqs_in_both_versions(void **state)
         wire_add_hex(&libzmq, string_of(json, "hex"));
         test_wire_add(&bytes, NULL, 0);
         wire_add_hex(&bytes, topic);
-        open_traffic(&rig, &alloc, SENNIT_SUB, is30 ? TRAFFIC30 : TRAFFIC31);
+        test_rig_meet(&rig, &opts, is30 ? 0 : 1);
         assert_int_equal(sni_engine_send(rig.engine,
                                          strstr(name, "cancel") != NULL
                                              ? SNI_ENGINE_CANCEL
@@ -758,7 +730,7 @@ our_subscriptions_are_libzmqs_in_both_versions(void **state)
             continue;
         assert_int_equal(rig.output_size, libzmq.size);
         assert_memory_equal(rig.output, libzmq.data, libzmq.size);
-        test_rig_fini(&rig);
+        test_rig_close(&rig);
         free(libzmq.data);
         free(bytes.data);
         compared++;
@@ -777,13 +749,12 @@ our_frames_are_libzmqs(void **state)
         json_t *json = json_array_get(list, i);
         json_t *parts = json_object_get(json_object_get(json, "decoded"), "parts_hex");
         test_wire libzmq = { NULL, 0, 0 };
-        test_alloc alloc;
         test_rig rig;
 
         if (parts == NULL || strcmp(string_of(json, "direction"), "libzmq->peer") != 0)
             continue;
         wire_add_hex(&libzmq, string_of(json, "hex"));
-        open_traffic(&rig, &alloc, SENNIT_DEALER, TRAFFIC31);
+        test_rig_meet_as(&rig, SENNIT_DEALER);
         for (size_t part = 0; part < json_array_size(parts); part++) {
             test_wire body = { NULL, 0, 0 };
 
@@ -798,7 +769,7 @@ our_frames_are_libzmqs(void **state)
             continue;
         assert_int_equal(rig.output_size, libzmq.size);
         assert_memory_equal(rig.output, libzmq.data, libzmq.size);
-        test_rig_fini(&rig);
+        test_rig_close(&rig);
         free(libzmq.data);
         compared++;
     }

@@ -49,10 +49,11 @@ open_engine(test_rig *rig, const test_rig_opts *opts)
     return sni_engine_open(&rig->engine, &cfg, rig->now) == SENNIT_OK;
 }
 
-bool
-test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
+static bool
+set_up(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
 {
-    *rig = (test_rig){ .alloc = alloc, .now = 1000 };
+    rig->alloc = alloc;
+    rig->now = 1000;
     room_for(&rig->events, &rig->events_capacity, 1);
     rig->events[0] = '\0';
     rig->windows = sni_pool_new(&alloc->allocator, SNI_RECV_BYTES, 4);
@@ -65,6 +66,21 @@ test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
         rig->pools.large == NULL)
         return false;
     return open_engine(rig, opts);
+}
+
+bool
+test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
+{
+    memset(rig, 0, sizeof *rig);
+    return set_up(rig, alloc, opts);
+}
+
+void
+test_rig_open(test_rig *rig, const test_rig_opts *opts)
+{
+    memset(rig, 0, sizeof *rig);
+    test_alloc_init(&rig->own);
+    assert_true(set_up(rig, &rig->own, opts));
 }
 
 size_t
@@ -90,6 +106,13 @@ test_rig_fini(test_rig *rig)
     sni_pool_free(rig->windows);
     free(rig->events);
     free(rig->output);
+}
+
+void
+test_rig_close(test_rig *rig)
+{
+    test_rig_fini(rig);
+    assert_int_equal(rig->own.live_blocks, 0);
 }
 
 /* ---- notes ---------------------------------------------------------- */
@@ -275,6 +298,17 @@ test_rig_feed(test_rig *rig, sennit_bytes in, test_feed how)
 }
 
 void
+test_rig_feed_cut(test_rig *rig, sennit_bytes in, size_t cut, test_feed how)
+{
+    if (cut > 0)
+        (void)test_rig_feed(rig, sni_bytes(in.data, cut), how);
+    test_rig_take_events(rig);
+    if (cut < in.size)
+        (void)test_rig_feed(rig, sni_bytes(in.data + cut, in.size - cut), how);
+    test_rig_take_events(rig);
+}
+
+void
 test_rig_feed_chopped(test_rig *rig, sennit_bytes in, size_t piece_max, test_rng *rng)
 {
     while (in.size > 0) {
@@ -292,8 +326,7 @@ test_rig_feed_chopped(test_rig *rig, sennit_bytes in, size_t piece_max, test_rng
             test_rig_take_output(rig, 1 + test_rng_below(rng, 40));
     }
     test_rig_take_events(rig);
-    while (test_rig_take_output(rig, SIZE_MAX) > 0)
-        continue;
+    test_rig_write_out(rig);
 }
 
 sennit_err
@@ -388,31 +421,60 @@ test_wire_command(test_wire *wire, const char *name, const void *data, size_t si
 }
 
 void
-test_wire_handshake(test_wire *wire, sennit_sock_type type, uint8_t minor)
+test_wire_greeting(test_wire *wire, uint8_t minor)
 {
     uint8_t greeting[SNI_GREETING_SIZE];
-    uint8_t ready[SNI_READY_MAX];
 
     sni_greeting_write(greeting, "NULL");
     greeting[11] = minor;
     test_wire_add(wire, greeting, sizeof greeting);
+}
+
+void
+test_wire_handshake(test_wire *wire, sennit_sock_type type, uint8_t minor)
+{
+    uint8_t ready[SNI_READY_MAX];
+
+    test_wire_greeting(wire, minor);
     test_wire_add(wire, ready, sni_ready_write(ready, type, sni_bytes(NULL, 0)));
 }
 
 void
-test_rig_open_traffic(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts,
+test_rig_hear(test_rig *rig, const test_wire *wire, test_feed how)
+{
+    assert_int_equal(test_rig_feed(rig, sni_bytes(wire->data, wire->size), how),
+                     SENNIT_OK);
+}
+
+void
+test_rig_open_traffic(test_rig *rig, const test_rig_opts *opts,
                       const test_wire *handshake)
 {
-    test_alloc_init(alloc);
-    assert_true(test_rig_init(rig, alloc, opts));
+    test_rig_open(rig, opts);
     if (handshake->size > 0)
-        assert_int_equal(test_rig_feed(rig, sni_bytes(handshake->data, handshake->size),
-                                       TEST_FEED_COPY),
-                         SENNIT_OK);
+        test_rig_hear(rig, handshake, TEST_FEED_COPY);
     test_rig_take_events(rig);
     test_rig_write_out(rig);
     assert_true(sni_engine_in_traffic(rig->engine));
     test_rig_forget(rig);
+}
+
+void
+test_rig_meet(test_rig *rig, const test_rig_opts *opts, uint8_t minor)
+{
+    test_wire wire = { NULL, 0, 0 };
+
+    test_wire_handshake(&wire, test_fitting_type(opts->type), minor);
+    test_rig_open_traffic(rig, opts, &wire);
+    free(wire.data);
+}
+
+void
+test_rig_meet_as(test_rig *rig, sennit_sock_type ours)
+{
+    test_rig_opts opts = TEST_RIG_DEFAULT(ours);
+
+    test_rig_meet(rig, &opts, 1);
 }
 
 sennit_sock_type

@@ -11,7 +11,8 @@
  * events as text, output as bytes. The notes themselves use plain malloc, so they
  * do not disturb the counts of the allocator under test. */
 typedef struct test_rig {
-    test_alloc *alloc;
+    test_alloc own;
+    test_alloc *alloc; /* what it was given, or `own` */
     sni_pool *windows;
     sni_pool *bodies;
     sni_chunk_pools pools;
@@ -59,6 +60,10 @@ typedef struct test_rig_opts {
 bool test_rig_init(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts);
 void test_rig_fini(test_rig *rig);
 
+/* The same with an allocator of its own; closing checks that it got everything back. */
+void test_rig_open(test_rig *rig, const test_rig_opts *opts);
+void test_rig_close(test_rig *rig);
+
 /* The connection is gone and there is another, over the same queue. Returns how many
  * messages were lost with it. */
 size_t test_rig_reconnect(test_rig *rig, const test_rig_opts *opts);
@@ -75,6 +80,10 @@ sennit_err test_rig_feed(test_rig *rig, sennit_bytes in, test_feed how);
  * it; returns how many). */
 void test_rig_take_events(test_rig *rig);
 size_t test_rig_take_output(test_rig *rig, size_t max);
+
+/* Feeds `in` in two pieces, of which one may be empty, and takes the events behind each.
+ * Whether it was taken, test_rig_reason() tells. */
+void test_rig_feed_cut(test_rig *rig, sennit_bytes in, size_t cut, test_feed how);
 
 /* Feeds `in` cut in random pieces in random ways, taking events and output at
  * random moments, and all of it at the end. */
@@ -112,13 +121,25 @@ void test_wire_frame(test_wire *wire, const void *data, size_t size, bool more);
 void test_wire_frame_v1(test_wire *wire, const void *data, size_t size, bool more);
 void test_wire_command(test_wire *wire, const char *name, const void *data, size_t size);
 
-/* A greeting of 3.`minor`, then READY. */
+/* A greeting of 3.`minor`. */
+void test_wire_greeting(test_wire *wire, uint8_t minor);
+
+/* The same, then READY. */
 void test_wire_handshake(test_wire *wire, sennit_sock_type type, uint8_t minor);
+
+/* Feeds all of it; it must be taken. */
+void test_rig_hear(test_rig *rig, const test_wire *wire, test_feed how);
 
 /* Opens a rig and brings it into traffic with a peer that sent `handshake`; everything
  * so far is forgotten. */
-void test_rig_open_traffic(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts,
+void test_rig_open_traffic(test_rig *rig, const test_rig_opts *opts,
                            const test_wire *handshake);
+
+/* The same with a peer of ZMTP 3.`minor` and the fitting type. */
+void test_rig_meet(test_rig *rig, const test_rig_opts *opts, uint8_t minor);
+
+/* The same with a peer of 3.1, as TEST_RIG_DEFAULT(ours). */
+void test_rig_meet_as(test_rig *rig, sennit_sock_type ours);
 
 /* The type that talks to this one. */
 sennit_sock_type test_fitting_type(sennit_sock_type ours);
