@@ -37,17 +37,23 @@ parse_for(const sennit_sock *sock, const char *endpoint, bool listening,
 }
 
 static sennit_err
-fail(sennit_sock *sock, sennit_err err, const char *why)
+bind_failed(sennit_sock *sock, const char *endpoint, sennit_err err, const char *why)
 {
-    return why != NULL ? sni_loop_fail(sock->loop, err, why) : err;
+    (void)sni_loop_fail(sock->loop, err, why);
+    sni_sock_event(sock, SENNIT_EVENT_BIND_FAILED, endpoint != NULL ? endpoint : "", 0,
+                   err, sock->loop->why, 0, sni_bytes(NULL, 0));
+    return err;
 }
 
 static sennit_err
-bind_failed(sennit_sock *sock, const char *endpoint, sennit_err err, const char *why)
+connect_failed(sennit_sock *sock, sennit_err err, const char *why)
 {
-    sni_sock_event(sock, SENNIT_EVENT_BIND_FAILED, endpoint != NULL ? endpoint : "", 0,
-                   err, why != NULL ? why : sennit_err_text(err), 0, sni_bytes(NULL, 0));
-    return fail(sock, err, why);
+    if (err == SENNIT_EPROTO)
+        why = "the name is bound by a socket of a type that does not go with this one";
+    else if (err == SENNIT_EEXIST)
+        why = sock->type == SENNIT_PAIR ? "a PAIR has one peer at a time"
+                                        : "a peer of that identity is there already";
+    return sni_loop_fail(sock->loop, err, why);
 }
 
 sennit_err
@@ -65,7 +71,7 @@ sennit_sock_bind(sennit_sock *sock, const char *endpoint)
     if (err == SENNIT_OK && parsed.kind == SNI_ENDPOINT_STREAM) {
         err = sni_listener_open(sock, &parsed.host, endpoint, &why);
     } else if (err == SENNIT_OK) {
-        err = sni_inproc_bind(sock, parsed.name);
+        err = sni_inproc_bind(sock, parsed.name, &why);
         if (err == SENNIT_OK)
             set_last_endpoint(sock, endpoint);
     }
@@ -118,16 +124,17 @@ sennit_sock_connect(sennit_sock *sock, const char *endpoint)
     if (err == SENNIT_OK)
         err = parse_for(sock, endpoint, false, &parsed, &why);
     if (err)
-        return fail(sock, err, why);
+        return sni_loop_fail(sock->loop, err, why);
     if (parsed.kind == SNI_ENDPOINT_INPROC) {
         if (!connects_once(sock->type) || !sni_inproc_connected(sock, parsed.name))
-            err = sni_inproc_connect(sock, parsed.name);
+            err = sni_inproc_connect(sock, parsed.name, &why);
     } else if (!connects_once(sock->type) || find_dialer(sock, endpoint) == NULL) {
         err = sni_dialer_open(sock, &parsed, endpoint, &why);
     }
-    if (err == SENNIT_OK)
-        set_last_endpoint(sock, endpoint);
-    return fail(sock, err, why);
+    if (err)
+        return connect_failed(sock, err, why);
+    set_last_endpoint(sock, endpoint);
+    return SENNIT_OK;
 }
 
 sennit_err
@@ -149,59 +156,86 @@ sennit_sock_connect_as(sennit_sock *sock, const char *endpoint, sennit_bytes ide
     return err;
 }
 
+static sennit_err
+not_there(sennit_sock *sock, const char *why)
+{
+    return sni_loop_fail(sock->loop, SENNIT_ENOENT, why);
+}
+
+static sni_listener *
+find_listener(sennit_sock *sock, const char *endpoint)
+{
+    for (sni_link *link = sock->listeners.next; link != &sock->listeners;
+         link = link->next) {
+        sni_listener *listener = SNI_OWNER_OF(link, sni_listener, link);
+
+        if (!listener->closing && (strcmp(listener->endpoint, endpoint) == 0 ||
+                                   strcmp(listener->requested, endpoint) == 0))
+            return listener;
+    }
+    return NULL;
+}
+
+/* The name of an inproc endpoint. False: it is none. */
+static bool
+is_inproc(const char *endpoint, bool listening, sni_endpoint *parsed)
+{
+    const char *why;
+
+    return sni_endpoint_parse(endpoint, listening, parsed, &why) == SENNIT_OK &&
+           parsed->kind == SNI_ENDPOINT_INPROC;
+}
+
 sennit_err
 sennit_sock_unbind(sennit_sock *sock, const char *endpoint)
 {
+    static const char why[] = "this socket has not bound that endpoint";
     sni_endpoint parsed;
-    const char *why;
+    sni_listener *listener;
     sni_link *next;
     sennit_err err = sni_sock_enter(sock);
 
     if (err)
         return err;
     if (endpoint == NULL)
-        return SENNIT_ENOENT;
-    if (sni_endpoint_parse(endpoint, true, &parsed, &why) == SENNIT_OK &&
-        parsed.kind == SNI_ENDPOINT_INPROC)
-        return sni_inproc_unbind(sock, parsed.name);
-    for (sni_link *link = sock->listeners.next; link != &sock->listeners;
-         link = link->next) {
-        sni_listener *listener = SNI_OWNER_OF(link, sni_listener, link);
-
-        if (listener->closing || (strcmp(listener->endpoint, endpoint) != 0 &&
-                                  strcmp(listener->requested, endpoint) != 0))
-            continue;
-        for (link = sock->sessions.next; link != &sock->sessions; link = next) {
-            sni_session *session = SNI_OWNER_OF(link, sni_session, link);
-
-            next = link->next;
-            if (session->listener == listener)
-                sni_session_linger(session);
-        }
-        sni_listener_close(listener);
-        return SENNIT_OK;
+        return not_there(sock, "the endpoint is NULL");
+    if (is_inproc(endpoint, true, &parsed)) {
+        err = sni_inproc_unbind(sock, parsed.name);
+        return err ? not_there(sock, why) : SENNIT_OK;
     }
-    return SENNIT_ENOENT;
+    listener = find_listener(sock, endpoint);
+    if (listener == NULL)
+        return not_there(sock, why);
+    for (sni_link *link = sock->sessions.next; link != &sock->sessions; link = next) {
+        sni_session *session = SNI_OWNER_OF(link, sni_session, link);
+
+        next = link->next;
+        if (session->listener == listener)
+            sni_session_linger(session);
+    }
+    sni_listener_close(listener);
+    return SENNIT_OK;
 }
 
 sennit_err
 sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
 {
+    static const char why[] = "this socket has not connected to that endpoint";
     sni_endpoint parsed;
-    const char *why;
     sni_dialer *dialer;
     sennit_err err = sni_sock_enter(sock);
 
     if (err)
         return err;
     if (endpoint == NULL)
-        return SENNIT_ENOENT;
-    if (sni_endpoint_parse(endpoint, false, &parsed, &why) == SENNIT_OK &&
-        parsed.kind == SNI_ENDPOINT_INPROC)
-        return sni_inproc_disconnect(sock, parsed.name);
+        return not_there(sock, "the endpoint is NULL");
+    if (is_inproc(endpoint, false, &parsed)) {
+        err = sni_inproc_disconnect(sock, parsed.name);
+        return err ? not_there(sock, why) : SENNIT_OK;
+    }
     dialer = find_dialer(sock, endpoint);
     if (dialer == NULL)
-        return SENNIT_ENOENT;
+        return not_there(sock, why);
     sni_dialer_close(dialer);
     return SENNIT_OK;
 }

@@ -615,11 +615,10 @@ sni_inproc_refuses(const sennit_loop *loop, const sennit_sock_opts *opts)
 }
 
 static sennit_err
-check_opts(const sennit_sock *sock)
+check_opts(const sennit_sock *sock, const char **why)
 {
-    const char *why = sni_inproc_refuses(sock->loop, &sock->opts);
-
-    return why == NULL ? SENNIT_OK : sni_loop_fail(sock->loop, SENNIT_ENOTSUP, why);
+    *why = sni_inproc_refuses(sock->loop, &sock->opts);
+    return *why == NULL ? SENNIT_OK : SENNIT_ENOTSUP;
 }
 
 bool
@@ -663,11 +662,11 @@ call_waiting(sennit_loop *loop, const char *name, sni_link *mine)
 }
 
 sennit_err
-sni_inproc_bind(sennit_sock *sock, const char *name)
+sni_inproc_bind(sennit_sock *sock, const char *name, const char **why)
 {
     sennit_loop *loop = sock->loop;
     size_t size = strlen(name) + 1;
-    sennit_err err = check_opts(sock);
+    sennit_err err = check_opts(sock, why);
     inproc_name *entry;
     sni_link mine;
     sni_link *link;
@@ -735,9 +734,9 @@ fail_near:
 }
 
 sennit_err
-sni_inproc_connect(sennit_sock *sock, const char *name)
+sni_inproc_connect(sennit_sock *sock, const char *name, const char **why)
 {
-    sennit_err err = check_opts(sock);
+    sennit_err err = check_opts(sock, why);
     sni_pipe *near;
 
     if (err == SENNIT_OK)

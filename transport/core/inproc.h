@@ -44,13 +44,14 @@ typedef struct sni_inproc {
 /* What a frame on its way is, in place of its peer's number. */
 enum { SNI_FRAME_DATA, SNI_FRAME_GREETING, SNI_FRAME_SUBSCRIBE, SNI_FRAME_CANCEL };
 
-/* Errors: EADDRINUSE, ENOMEM, ENOTSUP (an option that is not built for inproc). */
-sennit_err sni_inproc_bind(sennit_sock *sock, const char *name);
+/* Errors: EADDRINUSE, ENOMEM, ENOTSUP (an option that is not built for inproc, which
+ * `*why` tells). */
+sennit_err sni_inproc_bind(sennit_sock *sock, const char *name, const char **why);
 
-/* Errors: ENOMEM, ENOTSUP, EPROTO (socket types do not go together), EEXIST (a PAIR that
- * has a peer, or an identity that is taken). The last only when both are in one loop;
- * otherwise an event tells. */
-sennit_err sni_inproc_connect(sennit_sock *sock, const char *name);
+/* Errors: ENOMEM, ENOTSUP as bind, EPROTO (socket types do not go together), EEXIST (a
+ * PAIR that has a peer, or an identity that is taken). The last only when both are in one
+ * loop; otherwise an event tells. */
+sennit_err sni_inproc_connect(sennit_sock *sock, const char *name, const char **why);
 
 /* Why a socket of `loop` with these options has no inproc peers, or NULL: nothing is
  * accepted and ignored. */

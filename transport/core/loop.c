@@ -559,7 +559,7 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     (void)bury(loop);
     loop->served_at = loop->io->ops->now_coarse(loop->io);
     loop->depth--;
-    return count < 0 ? SENNIT_EINTR : SENNIT_OK;
+    return count < 0 ? sni_loop_fail(loop, SENNIT_EINTR, "a signal arrived") : SENNIT_OK;
 }
 
 sennit_err
@@ -576,10 +576,11 @@ sennit_loop_turn(sennit_loop *loop, int timeout_ms)
     else if (timeout_ms > 0)
         until = sni_loop_now(loop) + (sennit_time)timeout_ms * 1000000u;
     if (until > 0 && sni_loop_terminated(loop))
-        return SENNIT_ETERM;
+        return sni_loop_fail(loop, SENNIT_ETERM, NULL);
     err = sni_loop_turn(loop, until);
-    return err == SENNIT_OK && until > 0 && sni_loop_terminated(loop) ? SENNIT_ETERM
-                                                                      : err;
+    if (err == SENNIT_OK && until > 0 && sni_loop_terminated(loop))
+        return sni_loop_fail(loop, SENNIT_ETERM, NULL);
+    return err;
 }
 
 sennit_err
@@ -659,8 +660,12 @@ sennit_timer_start(sennit_loop *loop, sennit_timer *timer, sennit_time delay_ns,
 {
     sennit_time now = sni_loop_now(loop);
     sennit_time at = delay_ns > SENNIT_NEVER - now ? SENNIT_NEVER : now + delay_ns;
+    sennit_err err = sni_loop_enter(loop);
 
-    return sni_timers_start(&loop->user_timers, timer, at, fn, arg);
+    if (err)
+        return err;
+    err = sni_timers_start(&loop->user_timers, timer, at, fn, arg);
+    return err ? sni_loop_fail(loop, err, NULL) : SENNIT_OK;
 }
 
 void

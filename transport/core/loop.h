@@ -108,11 +108,13 @@ sni_loop_now(sennit_loop *loop)
     return loop->io->ops->now(loop->io);
 }
 
-/* A call fails, and sennit_loop_why() will tell why. Returns `err`. */
+/* A call fails, and sennit_loop_why() will tell why (NULL: there is no more to say than
+ * the error does). Every public call of the loop's thread ends here when it fails, but
+ * for EAGAIN, which is no failure. Returns `err`. */
 static inline sennit_err
 sni_loop_fail(sennit_loop *loop, sennit_err err, const char *why)
 {
-    loop->why = why;
+    loop->why = why != NULL ? why : sennit_err_text(err);
     return err;
 }
 

@@ -521,10 +521,9 @@ sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts)
     sni_opts_owned owned;
     sennit_err err;
 
-    if (!sni_loop_owned(sock->loop))
-        return SENNIT_ETHREAD;
-    if (sock->closed)
-        return SENNIT_ECLOSED;
+    err = sni_sock_enter(sock);
+    if (err)
+        return err;
     err = sni_opts_check(sock->type, opts, &why);
     if (err == SENNIT_OK)
         err = sni_opts_check_change(&sock->opts, opts, &why);
@@ -535,7 +534,7 @@ sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts)
         return sni_loop_fail(sock->loop, SENNIT_ENOTSUP, why);
     err = sni_opts_copy(alloc, opts, &wanted, &owned);
     if (err)
-        return err;
+        return sni_loop_fail(sock->loop, err, NULL);
     sni_opts_fini(alloc, &sock->opts_owned);
     sock->opts = wanted;
     sock->opts_owned = owned;

@@ -212,6 +212,8 @@ find_inproc(const sennit_sock *sock, uint32_t number)
     return NULL;
 }
 
+static const char no_connection[] = "no connection has that number";
+
 sennit_err
 sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer, const char *name,
                           sennit_bytes *value)
@@ -223,12 +225,13 @@ sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer, const char *na
     if (pipe != NULL &&
         sni_property_find(sni_inproc_peer_metadata(pipe), wanted.name, value))
         return SENNIT_OK;
-    if (session == NULL || !session->ready)
-        return SENNIT_ENOENT;
-    if (known_property(session, &wanted, value) ||
-        sni_engine_property(session->engine, wanted.name, value))
+    if (pipe == NULL && (session == NULL || !session->ready))
+        return sni_loop_fail(sock->loop, SENNIT_ENOENT, no_connection);
+    if (session != NULL && (known_property(session, &wanted, value) ||
+                            sni_engine_property(session->engine, wanted.name, value)))
         return SENNIT_OK;
-    return SENNIT_ENOENT;
+    return sni_loop_fail(sock->loop, SENNIT_ENOENT,
+                         "the peer has told no property of that name");
 }
 
 sennit_err
@@ -248,7 +251,7 @@ sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer)
     else if (pipe != NULL)
         sni_inproc_end(pipe, SENNIT_OK, reason);
     else
-        return SENNIT_ENOENT;
+        return sni_loop_fail(sock->loop, SENNIT_ENOENT, no_connection);
     return SENNIT_OK;
 }
 
@@ -263,6 +266,10 @@ sennit_sock_wait_connections(sennit_sock *sock, uint64_t count, int timeout_ms)
 sennit_err
 sennit_sock_wait_subscriptions(sennit_sock *sock, uint64_t count, int timeout_ms)
 {
+    sennit_err err = sni_sock_enter(sock);
+
+    if (err)
+        return err;
     if (sock->pattern.ops->subscription == NULL)
         return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
                              "only PUB and XPUB have subscribers to wait for");

@@ -98,7 +98,10 @@ sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
         return sni_loop_fail(loop, err, why);
     err = sni_context_admit(loop->context);
     if (err)
-        return err;
+        return sni_loop_fail(loop, err,
+                             err == SENNIT_EMFILE
+                                 ? "as many sockets as the context's sockets_max are open"
+                                 : NULL);
     sock = sni_acquire_zero(&loop->allocator, sizeof *sock);
     err = SENNIT_ENOMEM;
     if (sock == NULL)
@@ -125,7 +128,7 @@ fail_sock:
     sni_release(&loop->allocator, sock);
 fail_admission:
     sni_context_dismiss(loop->context);
-    return err;
+    return sni_loop_fail(loop, err, NULL);
 }
 
 bool
@@ -231,6 +234,20 @@ sni_sock_abandon(sennit_sock *sock)
 
 /* ---- subscribing ------------------------------------------------------- */
 
+/* Why a subscription was refused, where that is more than the error. */
+static const char *
+why_not_subscribed(const sennit_sock *sock, sennit_err err)
+{
+    if (err == SENNIT_ENOTSUP)
+        return "only SUB, XSUB, and XPUB with xpub_manual subscribe";
+    if (err == SENNIT_ESTATE)
+        return "no subscription was received yet";
+    if (err == SENNIT_ENOENT)
+        return sock->type == SENNIT_XPUB ? "the peer is gone, or does not get that topic"
+                                         : "that was not subscribed to";
+    return err == SENNIT_EMSGSIZE ? "the topic is longer than 1 MiB" : NULL;
+}
+
 static sennit_err
 subscribe(sennit_sock *sock, bool on, sennit_bytes prefix)
 {
@@ -238,16 +255,10 @@ subscribe(sennit_sock *sock, bool on, sennit_bytes prefix)
 
     if (err)
         return err;
-    if (prefix.size > SNI_TOPIC_MAX_BYTES && on)
-        return SENNIT_EMSGSIZE;
     err = sni_pattern_subscribe(&sock->pattern, on, prefix);
     sennit_sock_flush(sock);
-    if (err == SENNIT_ENOTSUP)
-        return sni_loop_fail(sock->loop, err,
-                             "only SUB, XSUB, and XPUB with xpub_manual subscribe");
-    if (err == SENNIT_ESTATE)
-        return sni_loop_fail(sock->loop, err, "no subscription was received yet");
-    return err;
+    return err ? sni_loop_fail(sock->loop, err, why_not_subscribed(sock, err))
+               : SENNIT_OK;
 }
 
 sennit_err
@@ -274,7 +285,7 @@ wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
     sennit_err err;
 
     if (sni_loop_terminated(loop))
-        return SENNIT_ETERM;
+        return sni_loop_fail(loop, SENNIT_ETERM, NULL);
     if (*until == 0)
         *until = timeout_ms < 0 ? SENNIT_NEVER
                                 : sni_loop_now(loop) + (sennit_time)timeout_ms * 1000000u;
@@ -287,7 +298,7 @@ wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
     if (!sock->closed)
         return err;
     loop->socks_changed = true;
-    return SENNIT_ECLOSED;
+    return sni_sock_enter(sock);
 }
 
 sennit_err
@@ -315,7 +326,7 @@ try_again(sennit_sock *sock, waiting *wait, unsigned flags, int timeout_ms)
     if (!(flags & SENNIT_DONTWAIT) && timeout_ms != 0)
         return wait_turn(sock, timeout_ms, &wait->until);
     if (sni_loop_terminated(sock->loop))
-        return SENNIT_ETERM;
+        return sni_loop_fail(sock->loop, SENNIT_ETERM, NULL);
     if (wait->served)
         return SENNIT_EAGAIN;
     wait->served = true;
@@ -339,7 +350,12 @@ refused(sennit_sock *sock, sennit_err err, bool sending)
         return sni_loop_fail(sock->loop, err,
                              sending ? "a REP receives a request before it sends"
                                      : "a REP sends its reply before it receives again");
-    return err;
+    if (err == SENNIT_EHOSTUNREACH)
+        return sni_loop_fail(sock->loop, err, "no peer has the identity in front");
+    if (err == SENNIT_ECONNRESET)
+        return sni_loop_fail(sock->loop, err,
+                             "the connection that carried the request is gone");
+    return sni_loop_fail(sock->loop, err, NULL);
 }
 
 sennit_err
@@ -412,6 +428,8 @@ sennit_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigne
         err = sennit_msg_init_copy(&msg, data, size);
     if (err == SENNIT_OK)
         err = sennit_sock_send(sock, &msg, flags);
+    else if (sni_sock_enter(sock) == SENNIT_OK)
+        (void)sni_loop_fail(sock->loop, err, NULL);
     sennit_msg_fini(&msg);
     return err;
 }

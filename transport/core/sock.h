@@ -41,7 +41,10 @@ sni_sock_enter(const sennit_sock *sock)
 {
     sennit_err err = sni_loop_enter(sock->loop);
 
-    return err == SENNIT_OK && sock->closed ? SENNIT_ECLOSED : err;
+    if (err == SENNIT_OK && sock->closed)
+        return sni_loop_fail(sock->loop, SENNIT_ECLOSED,
+                             "the socket was closed while a call waited on it");
+    return err;
 }
 
 /* Something about it changed that its callback may want to know. */

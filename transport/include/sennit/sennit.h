@@ -255,9 +255,11 @@ SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
  * Blocks: up to the longest linger_ms of its sockets. */
 SENNIT_API void sennit_loop_close(sennit_loop *loop);
 
-/* What was wrong with the last call on this loop or one of its sockets that failed
- * with EINVAL, ENOTSUP, ESTATE or ENAMETOOLONG: names the argument or the option and
- * says what would do. Static text, never NULL, "" when there was none. */
+/* Why the last call on this loop or one of its sockets that failed did so. With EINVAL,
+ * ENOTSUP, ESTATE and ENAMETOOLONG it names the argument or the option and says what
+ * would do; where there is no more to say than the error does it is sennit_err_text().
+ * Static text, never NULL, "" when there was none. EAGAIN is no failure here; ETHREAD,
+ * and sennit_loop_post(), which is for other threads too, leave it as it is. */
 SENNIT_API const char *sennit_loop_why(const sennit_loop *loop);
 
 /* Name of the backend in use: "epoll". */
@@ -307,7 +309,8 @@ typedef struct sennit_timer {
 } sennit_timer;
 
 /* (Re)starts `timer` to call `fn(arg)` on the loop's thread `delay_ns` from now.
- * The storage must stay until it has fired or was stopped. Errors: ENOMEM. */
+ * The storage must stay until it has fired or was stopped.
+ * Errors: ENOMEM, ETHREAD, ESTATE (inherited from before a fork). */
 SENNIT_API sennit_err sennit_timer_start(sennit_loop *loop, sennit_timer *timer,
                                          sennit_time delay_ns, void (*fn)(void *arg),
                                          void *arg) SENNIT_MUST_CHECK;
