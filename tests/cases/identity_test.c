@@ -7,16 +7,6 @@
 
 static net n;
 
-static sennit_sock *
-dealer(const char *identity)
-{
-    sennit_sock_opts opts = net_opts();
-
-    opts.identity_size = (uint8_t)strlen(identity);
-    memcpy(opts.identity, identity, opts.identity_size);
-    return net_sock(&n, SENNIT_DEALER, &opts);
-}
-
 static void
 D02_a_second_peer_with_a_name_in_use_is_refused_and_admitted_later(void **state)
 {
@@ -30,8 +20,8 @@ D02_a_second_peer_with_a_name_in_use_is_refused_and_admitted_later(void **state)
     net_open(&n);
     router = net_sock(&n, SENNIT_ROUTER, NULL);
     endpoint = net_bind(router, TCP);
-    a = dealer("dup");
-    b = dealer("dup");
+    a = net_named(&n, SENNIT_DEALER, "dup");
+    b = net_named(&n, SENNIT_DEALER, "dup");
     net_connect(a, endpoint);
     net_send(a, "a1");
     assert_string_equal(net_recv(router), "dup|a1");
@@ -69,14 +59,14 @@ D03_a_a_name_is_free_as_soon_as_its_connection_is_gone(void **state)
         net_open(&n);
         router = net_sock(&n, SENNIT_ROUTER, NULL);
         snprintf(endpoint, sizeof endpoint, "%s", net_bind(router, TCP));
-        first = dealer("X");
+        first = net_named(&n, SENNIT_DEALER, "X");
         net_connect(first, endpoint);
         net_send(first, "m1");
         assert_string_equal(net_recv(router), "X|m1");
         net_send(router, "X|echo");
         assert_string_equal(net_recv(first), "echo");
         sennit_sock_close(first);
-        second = dealer("X");
+        second = net_named(&n, SENNIT_DEALER, "X");
         net_connect(second, endpoint);
         net_send(second, "m2");
         assert_string_equal(net_recv(router), "X|m2");
@@ -110,7 +100,7 @@ D03_b_a_handed_over_name_belongs_to_the_newcomer_only(void **state)
         net_connect(first, endpoint);
         net_send(first, "m1");
         assert_string_equal(net_recv(router), "X|m1");
-        second = dealer("X");
+        second = net_named(&n, SENNIT_DEALER, "X");
         net_connect(second, endpoint);
         net_send(second, "m2");
         assert_string_equal(net_recv(router), "X|m2");
@@ -134,7 +124,7 @@ D03_c_a_peer_that_comes_back_under_another_name_is_known_by_that(void **state)
     net_open(&n);
     opts.router_mandatory = true;
     router = net_sock(&n, SENNIT_ROUTER, &opts);
-    peer = dealer("P1");
+    peer = net_named(&n, SENNIT_DEALER, "P1");
     snprintf(endpoint, sizeof endpoint, "%s", net_bind(peer, TCP));
     net_connect(router, endpoint);
     (void)net_event(&n, router, SENNIT_EVENT_READY);
@@ -142,7 +132,7 @@ D03_c_a_peer_that_comes_back_under_another_name_is_known_by_that(void **state)
     assert_string_equal(net_recv(peer), "one");
     sennit_sock_close(peer);
     (void)net_event(&n, router, SENNIT_EVENT_DISCONNECTED);
-    peer = dealer("P2");
+    peer = net_named(&n, SENNIT_DEALER, "P2");
     assert_int_equal(sennit_sock_bind(peer, endpoint), SENNIT_OK);
     (void)net_event(&n, router, SENNIT_EVENT_READY);
     net_send(router, "P2|two");

@@ -186,7 +186,7 @@ a_stalled_reader(bool cut)
     f.pub = test_world_sock(&w, 0, SENNIT_PUB, &opts);
     opts.recv_hwm_msgs = 1;
     sub = test_world_sock(&w, 1, SENNIT_SUB, &opts);
-    assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }), SENNIT_OK);
+    net_subscribe(sub, "");
     net_connect(sub, test_world_bind(f.pub));
     assert_true(test_world_run_until(&w, test_world_connected, f.pub, TEST_S));
     test_world_run(&w, 100 * TEST_MS);

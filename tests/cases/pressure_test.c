@@ -98,7 +98,7 @@ D04_c_without_marks_nothing_is_dropped(void **state)
     opts.recv_hwm_msgs = 0;
     pub = net_sock(&n, SENNIT_PUB, &opts);
     sub = net_sock(&n, SENNIT_SUB, &opts);
-    assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }), SENNIT_OK);
+    net_subscribe(sub, "");
     net_join(&n, pub, sub, TCP);
     NET_UNTIL(&n, net_stats(pub).subscriptions == 1);
     for (int i = 0; i < 10000; i++) {
@@ -198,7 +198,7 @@ subscriber(const sennit_sock_opts *opts, const char *endpoint)
 {
     sennit_sock *sub = net_sock(&n, SENNIT_SUB, opts);
 
-    assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }), SENNIT_OK);
+    net_subscribe(sub, "");
     net_connect(sub, endpoint);
     return sub;
 }

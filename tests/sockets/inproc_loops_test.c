@@ -7,16 +7,6 @@
 
 /* ---- meeting ----------------------------------------------------------- */
 
-static sennit_sock *
-sock_with_identity(net *n, sennit_sock_type type, const char *identity)
-{
-    sennit_sock_opts opts = net_opts();
-
-    opts.identity_size = (uint8_t)strlen(identity);
-    memcpy(opts.identity, identity, opts.identity_size);
-    return net_sock(n, type, &opts);
-}
-
 static void
 both_ends_are_ready_and_know_each_other(void **state)
 {
@@ -29,7 +19,7 @@ both_ends_are_ready_and_know_each_other(void **state)
     (void)state;
     duo_open(&d);
     router = net_sock(&d.a, SENNIT_ROUTER, NULL);
-    dealer = sock_with_identity(&d.b, SENNIT_DEALER, "Dora");
+    dealer = net_named(&d.b, SENNIT_DEALER, "Dora");
     endpoint = duo_join(&d, router, dealer);
     assert_true(net_has_event(router, SENNIT_EVENT_READY, &event));
     assert_memory_equal(event.identity, "Dora", 4);
@@ -296,8 +286,8 @@ a_taken_identity_is_refused_by_the_connecting_end_too(void **state)
     (void)state;
     duo_open(&d);
     router = net_sock(&d.a, SENNIT_ROUTER, NULL);
-    first = sock_with_identity(&d.b, SENNIT_DEALER, "same");
-    second = sock_with_identity(&d.b, SENNIT_DEALER, "same");
+    first = net_named(&d.b, SENNIT_DEALER, "same");
+    second = net_named(&d.b, SENNIT_DEALER, "same");
     (void)duo_join(&d, first, router);
     net_connect(router, net_bind(second, INPROC));
     net_send(second, "too early");
@@ -347,11 +337,10 @@ pair_talks(const struct pair_row *row, bool left_binds)
     duo d;
 
     duo_open(&d);
-    left = sock_with_identity(&d.a, row->left, "L");
-    right = sock_with_identity(&d.b, row->right, "R");
+    left = net_named(&d.a, row->left, "L");
+    right = net_named(&d.b, row->right, "R");
     if (row->right == SENNIT_SUB || row->right == SENNIT_XSUB)
-        assert_int_equal(sennit_sock_subscribe(right, (sennit_bytes){ NULL, 0 }),
-                         SENNIT_OK);
+        net_subscribe(right, "");
     if (left_binds)
         (void)duo_join(&d, left, right);
     else
@@ -676,12 +665,6 @@ a_request_whose_server_went_away_is_told(void **state)
 
 /* ---- publish and subscribe --------------------------------------------- */
 
-static sennit_bytes
-topic(const char *text)
-{
-    return (sennit_bytes){ (const uint8_t *)text, strlen(text) };
-}
-
 static void
 subscriptions_reach_the_publisher_from_either_end(void **state)
 {
@@ -694,13 +677,13 @@ subscriptions_reach_the_publisher_from_either_end(void **state)
         duo_open(&d);
         pub = net_sock(&d.a, SENNIT_PUB, NULL);
         sub = net_sock(&d.b, SENNIT_SUB, NULL);
-        assert_int_equal(sennit_sock_subscribe(sub, topic("a")), SENNIT_OK);
+        net_subscribe(sub, "a");
         if (pub_binds)
             (void)duo_join(&d, pub, sub);
         else
             (void)duo_join(&d, sub, pub);
         DUO_UNTIL(&d, net_stats(pub).subscriptions == 1);
-        assert_int_equal(sennit_sock_subscribe(sub, topic("b")), SENNIT_OK);
+        net_subscribe(sub, "b");
         DUO_UNTIL(&d, net_stats(pub).subscriptions == 2);
         net_send(pub, "a1|x");
         net_send(pub, "c1|x");
@@ -708,7 +691,7 @@ subscriptions_reach_the_publisher_from_either_end(void **state)
         assert_int_equal(net_stats(pub).dropped_no_peer_msgs, 1);
         assert_string_equal(duo_recv(&d, sub), "a1|x");
         assert_string_equal(duo_recv(&d, sub), "b1|x");
-        assert_int_equal(sennit_sock_unsubscribe(sub, topic("a")), SENNIT_OK);
+        assert_int_equal(sennit_sock_unsubscribe(sub, net_bytes("a")), SENNIT_OK);
         DUO_UNTIL(&d, net_stats(pub).subscriptions == 1);
         net_send(pub, "a2");
         net_send(pub, "b2");
@@ -735,7 +718,7 @@ a_full_subscriber_misses_whole_messages_only(void **state)
     opts.recv_hwm_msgs = 5;
     pub = net_sock(&d.a, SENNIT_PUB, &opts);
     sub = net_sock(&d.b, SENNIT_SUB, &opts);
-    assert_int_equal(sennit_sock_subscribe(sub, topic("")), SENNIT_OK);
+    net_subscribe(sub, "");
     (void)duo_join(&d, pub, sub);
     DUO_UNTIL(&d, net_stats(pub).subscriptions == 1);
     for (int i = 0; i < 30; i++)
@@ -761,7 +744,7 @@ a_full_subscriber_misses_whole_messages_only(void **state)
         char text[16];
 
         snprintf(text, sizeof text, "topic %d", i);
-        assert_int_equal(sennit_sock_subscribe(sub, topic(text)), SENNIT_OK);
+        net_subscribe(sub, text);
     }
     DUO_UNTIL(&d, net_stats(pub).subscriptions == 1001);
     duo_close(&d);
@@ -781,9 +764,9 @@ what_an_xsub_sends_reaches_the_xpub_in_order(void **state)
     xsub = net_sock(&d.b, SENNIT_XSUB, NULL);
     (void)duo_join(&d, xpub, xsub);
     duo_settle(&d);
-    assert_int_equal(sennit_sock_subscribe(xsub, topic("a")), SENNIT_OK);
+    net_subscribe(xsub, "a");
     net_send(xsub, "hello|you");
-    assert_int_equal(sennit_sock_subscribe(xsub, topic("b")), SENNIT_OK);
+    net_subscribe(xsub, "b");
     assert_string_equal(duo_recv(&d, xpub), "\001a");
     assert_string_equal(duo_recv(&d, xpub), "hello|you");
     assert_string_equal(duo_recv(&d, xpub), "\001b");
@@ -828,7 +811,7 @@ greetings_come_before_what_was_sent_before_the_bind(void **state)
         duo d;
 
         duo_open(&d);
-        opts.hello = topic("hello");
+        opts.hello = net_bytes("hello");
         left = net_sock(&d.a, SENNIT_DEALER, &opts);
         right = net_sock(same_loop ? &d.a : &d.b, SENNIT_DEALER, &opts);
         net_connect(left, "inproc://polite");
@@ -973,10 +956,10 @@ live(duo *d)
         may_fail(sennit_sock_send_bytes(socks[1], body, sizeof body, SENNIT_DONTWAIT));
     may_fail(sennit_sock_bind(socks[0], "inproc://life"));
     may_fail(sennit_sock_bind(socks[3], "inproc://news"));
-    may_fail(sennit_sock_subscribe(socks[2], topic("a")));
+    may_fail(sennit_sock_subscribe(socks[2], net_bytes("a")));
     may_fail(sennit_sock_connect(socks[2], "inproc://news"));
     duo_settle(d);
-    may_fail(sennit_sock_subscribe(socks[2], topic("b")));
+    may_fail(sennit_sock_subscribe(socks[2], net_bytes("b")));
     duo_settle(d);
     for (int i = 0; i < 100; i++) {
         may_fail(net_try_send(socks[1], "c|d", SENNIT_DONTWAIT));

@@ -58,6 +58,28 @@ net_sock(net *n, sennit_sock_type type, const sennit_sock_opts *opts)
     return sock;
 }
 
+sennit_sock *
+net_named(net *n, sennit_sock_type type, const char *identity)
+{
+    sennit_sock_opts opts = net_opts();
+
+    opts.identity_size = (uint8_t)strlen(identity);
+    memcpy(opts.identity, identity, opts.identity_size);
+    return net_sock(n, type, &opts);
+}
+
+sennit_bytes
+net_bytes(const char *text)
+{
+    return (sennit_bytes){ (const uint8_t *)text, strlen(text) };
+}
+
+void
+net_subscribe(sennit_sock *sock, const char *topic)
+{
+    assert_int_equal(sennit_sock_subscribe(sock, net_bytes(topic)), SENNIT_OK);
+}
+
 static const char *
 fresh_name(const char *prefix)
 {

@@ -36,6 +36,14 @@ void net_close(net *n);
 /* A socket with net_opts(), or with `opts`. */
 sennit_sock *net_sock(net *n, sennit_sock_type type, const sennit_sock_opts *opts);
 
+/* A socket with net_opts() and this identity. */
+sennit_sock *net_named(net *n, sennit_sock_type type, const char *identity);
+
+/* A text as octets. */
+sennit_bytes net_bytes(const char *text);
+
+void net_subscribe(sennit_sock *sock, const char *topic);
+
 /* Binds to a fresh endpoint and tells it; the text is valid until the next call. */
 const char *net_bind(sennit_sock *sock, transport via);
 

@@ -786,7 +786,7 @@ a_subscriber_that_blocks_a_broker_is_waited_for_asleep(void **state)
     req = steer(&r, SENNIT_REP, SENNIT_REQ);
     push = joined(&r, SENNIT_PUSH, r.front_at, &opts);
     sub = joined(&r, SENNIT_SUB, r.back_at, &opts);
-    assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }), SENNIT_OK);
+    net_subscribe(sub, "");
     NET_UNTIL(&r.n, net_stats(r.back).subscriptions == 1);
     NET_DOING(&r.n, !(sennit_sock_ready(push) & SENNIT_WRITABLE) && sent > 0)
     while (net_try_send(push, "news", SENNIT_DONTWAIT) == SENNIT_OK)
@@ -852,8 +852,7 @@ the_capture_gets_every_message_of_both_ways_whole(void **state)
         captures = net_sock(&r.n, pairs[i].capture, NULL);
         reader = net_sock(&r.n, pairs[i].reader, NULL);
         if (pairs[i].reader == SENNIT_SUB)
-            assert_int_equal(sennit_sock_subscribe(reader, (sennit_bytes){ NULL, 0 }),
-                             SENNIT_OK);
+            net_subscribe(reader, "");
         net_join(&r.n, captures, reader, TCP);
         if (pairs[i].reader == SENNIT_SUB)
             NET_UNTIL(&r.n, net_stats(captures).subscriptions == 1);

@@ -8,28 +8,6 @@
 
 static net n;
 
-static sennit_bytes
-bytes(const char *text)
-{
-    return (sennit_bytes){ (const uint8_t *)text, strlen(text) };
-}
-
-static void
-subscribe(sennit_sock *sock, const char *topic)
-{
-    assert_int_equal(sennit_sock_subscribe(sock, bytes(topic)), SENNIT_OK);
-}
-
-static sennit_sock *
-named(sennit_sock_type type, const char *identity)
-{
-    sennit_sock_opts opts = net_opts();
-
-    opts.identity_size = (uint8_t)strlen(identity);
-    memcpy(opts.identity, identity, opts.identity_size);
-    return net_sock(&n, type, &opts);
-}
-
 /* Notices begin with an octet that is no text. */
 static const char *
 next_notice(sennit_sock *xpub)
@@ -60,7 +38,7 @@ hello_is_the_first_message_on_every_connection(void **state)
     char endpoint[64];
 
     (void)state;
-    opts.hello = bytes("HELLO");
+    opts.hello = net_bytes("HELLO");
     net_open(&n);
     from = net_sock(&n, SENNIT_DEALER, &opts);
     snprintf(endpoint, sizeof endpoint, "%s", net_vacant(TCP));
@@ -89,14 +67,14 @@ disconnected_and_hiccup_are_received_when_a_peer_is_lost(void **state)
 
     (void)state;
     net_open(&n);
-    opts.disconnected = bytes("GONE");
+    opts.disconnected = net_bytes("GONE");
     router = net_sock(&n, SENNIT_ROUTER, &opts);
-    other = named(SENNIT_DEALER, "other");
+    other = net_named(&n, SENNIT_DEALER, "other");
     net_join(&n, router, other, TCP);
     sennit_sock_close(other);
     assert_string_equal(net_recv(router), "other|GONE");
     opts = net_opts();
-    opts.hiccup = bytes("HICCUP");
+    opts.hiccup = net_bytes("HICCUP");
     dealer = net_sock(&n, SENNIT_DEALER, &opts);
     net_join(&n, router, dealer, TCP);
     sennit_sock_close(router);
@@ -136,7 +114,7 @@ a_router_notifies_of_peers_that_come_and_go(void **state)
     opts.router_notify = SENNIT_NOTIFY_CONNECT | SENNIT_NOTIFY_DISCONNECT;
     net_open(&n);
     router = net_sock(&n, SENNIT_ROUTER, &opts);
-    dealer = named(SENNIT_DEALER, "d");
+    dealer = net_named(&n, SENNIT_DEALER, "d");
     net_connect(dealer, net_bind(router, TCP));
     assert_string_equal(net_recv(router), "d|");
     net_send(dealer, "between");
@@ -159,7 +137,7 @@ with_handover_the_newcomer_gets_the_identity(void **state)
     opts.router_handover = true;
     net_open(&n);
     router = net_sock(&n, SENNIT_ROUTER, &opts);
-    first = named(SENNIT_DEALER, "same");
+    first = net_named(&n, SENNIT_DEALER, "same");
     net_join(&n, router, first, TCP);
     opts = net_opts();
     opts.reconnect_stop = SENNIT_STOP_DISCONNECTED;
@@ -188,15 +166,17 @@ a_peer_is_known_by_what_connect_as_says(void **state)
     net_open(&n);
     router = net_sock(&n, SENNIT_ROUTER, NULL);
     snprintf(endpoint, sizeof endpoint, "%s", net_vacant(TCP));
-    assert_int_equal(sennit_sock_connect_as(router, endpoint, bytes("ours")), SENNIT_OK);
-    assert_int_equal(sennit_sock_connect_as(router, net_vacant(IPC), bytes("ours")),
+    assert_int_equal(sennit_sock_connect_as(router, endpoint, net_bytes("ours")),
+                     SENNIT_OK);
+    assert_int_equal(sennit_sock_connect_as(router, net_vacant(IPC), net_bytes("ours")),
                      SENNIT_EEXIST);
-    assert_int_equal(sennit_sock_connect_as(router, endpoint, bytes("")), SENNIT_EINVAL);
+    assert_int_equal(sennit_sock_connect_as(router, endpoint, net_bytes("")),
+                     SENNIT_EINVAL);
     assert_string_equal(sennit_loop_why(n.loop), "identity is not of 1 to 255 octets");
     /* Also before there is a connection. */
     net_send(router, "ours|early");
-    dealer = named(SENNIT_DEALER, "theirs");
-    assert_int_equal(sennit_sock_connect_as(dealer, endpoint, bytes("x")),
+    dealer = net_named(&n, SENNIT_DEALER, "theirs");
+    assert_int_equal(sennit_sock_connect_as(dealer, endpoint, net_bytes("x")),
                      SENNIT_ENOTSUP);
     assert_int_equal(sennit_sock_bind(dealer, endpoint), SENNIT_OK);
     assert_string_equal(net_recv(dealer), "early");
@@ -275,12 +255,12 @@ an_xpub_receives_what_changes_and_by_verbosity_what_does_not(void **state)
         (void)net_bind(xpub, TCP);
         for (int i = 0; i < 2; i++) {
             subs[i] = net_sock(&n, SENNIT_SUB, NULL);
-            subscribe(subs[i], "a");
+            net_subscribe(subs[i], "a");
             net_connect(subs[i], sennit_sock_last_endpoint(xpub));
             NET_UNTIL(&n, net_stats(xpub).subscriptions == (uint64_t)i + 1);
         }
         for (int i = 0; i < 2; i++) {
-            assert_int_equal(sennit_sock_unsubscribe(subs[i], bytes("a")), SENNIT_OK);
+            assert_int_equal(sennit_sock_unsubscribe(subs[i], net_bytes("a")), SENNIT_OK);
             NET_UNTIL(&n, net_stats(xpub).subscriptions == 1 - (uint64_t)i);
         }
         for (int i = 0; i < 4 && told[level][i] != NULL; i++)
@@ -301,14 +281,14 @@ by_hand_an_xpubs_application_decides_what_a_subscriber_gets(void **state)
     opts.xpub_manual = SENNIT_XPUB_MANUAL;
     net_open(&n);
     xpub = net_sock(&n, SENNIT_XPUB, &opts);
-    assert_int_equal(sennit_sock_subscribe(xpub, bytes("b")), SENNIT_ESTATE);
+    assert_int_equal(sennit_sock_subscribe(xpub, net_bytes("b")), SENNIT_ESTATE);
     assert_string_equal(sennit_loop_why(n.loop), "no subscription was received yet");
     sub = net_sock(&n, SENNIT_SUB, NULL);
-    subscribe(sub, "a");
-    subscribe(sub, "b");
+    net_subscribe(sub, "a");
+    net_subscribe(sub, "b");
     net_join(&n, xpub, sub, TCP);
     assert_string_equal(next_notice(xpub), "+a");
-    subscribe(xpub, "b");
+    net_subscribe(xpub, "b");
     assert_string_equal(next_notice(xpub), "+b");
     net_send(xpub, "a not");
     net_send(xpub, "b yes");
@@ -324,11 +304,11 @@ a_subscriber_is_welcomed_before_everything_else(void **state)
     sennit_sock *sub;
 
     (void)state;
-    opts.xpub_welcome = bytes("WELCOME");
+    opts.xpub_welcome = net_bytes("WELCOME");
     net_open(&n);
     xpub = net_sock(&n, SENNIT_XPUB, &opts);
     sub = net_sock(&n, SENNIT_SUB, NULL);
-    subscribe(sub, "");
+    net_subscribe(sub, "");
     net_join(&n, xpub, sub, TCP);
     assert_string_equal(next_notice(xpub), "+");
     net_send(xpub, "news");
@@ -349,7 +329,7 @@ inverted_matching_sends_what_does_not_match(void **state)
     net_open(&n);
     pub = net_sock(&n, SENNIT_PUB, &opts);
     sub = net_sock(&n, SENNIT_SUB, &opts);
-    subscribe(sub, "a");
+    net_subscribe(sub, "a");
     net_join(&n, pub, sub, TCP);
     assert_int_equal(sennit_sock_wait_subscriptions(pub, 1, DEADLINE_MS), SENNIT_OK);
     net_send(pub, "a is left out");
@@ -477,7 +457,7 @@ overrun_via(slow_net *s, transport via, sennit_slow_policy policy, unsigned topi
     opts.recv_hwm_msgs = 5;
     opts.kernel_recv_bytes = 16 << 10;
     s->slow = net_sock(&n, SENNIT_SUB, &opts);
-    subscribe(s->slow, "");
+    net_subscribe(s->slow, "");
     net_join(&n, s->pub, s->slow, via);
     assert_int_equal(sennit_sock_wait_subscriptions(s->pub, 1, DEADLINE_MS), SENNIT_OK);
     for (s->sent = 0; s->sent < 2000; s->sent++) {
@@ -685,7 +665,7 @@ a_message_that_is_half_read_makes_no_room(void **state)
         opts = net_opts();
         opts.recv_hwm_msgs = 1;
         sub = net_sock(&n, SENNIT_SUB, &opts);
-        subscribe(sub, "");
+        net_subscribe(sub, "");
         net_join(&n, pub, sub, INPROC);
         net_send(pub, "a|1");
         net_send(pub, "a|2");
@@ -838,7 +818,7 @@ two_streams_speak_without_notices_if_told_so(void **state)
     binder = net_sock(&n, SENNIT_STREAM, &opts);
     connecter = net_sock(&n, SENNIT_STREAM, &opts);
     assert_int_equal(
-        sennit_sock_connect_as(connecter, net_bind(binder, TCP), bytes("them")),
+        sennit_sock_connect_as(connecter, net_bind(binder, TCP), net_bytes("them")),
         SENNIT_OK);
     NET_UNTIL(&n, net_stats(connecter).connections == 1);
     net_send(connecter, "them|bytes");
@@ -862,7 +842,8 @@ a_stream_that_connected_is_closed_for_good_and_says_why(void **state)
     (void)state;
     net_open(&n);
     stream = net_sock(&n, SENNIT_STREAM, NULL);
-    assert_int_equal(sennit_sock_connect_as(stream, endpoint, bytes("them")), SENNIT_OK);
+    assert_int_equal(sennit_sock_connect_as(stream, endpoint, net_bytes("them")),
+                     SENNIT_OK);
     fd = raw_accept(&n, listener);
     NET_UNTIL(&n, net_stats(stream).connections == 1);
     net_send(stream, "them|hello");

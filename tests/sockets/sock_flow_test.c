@@ -405,8 +405,7 @@ pub_drops_at_the_mark_of_a_slow_subscriber_and_counts_each_copy(void **state)
         net_open(&n);
         pub = net_sock(&n, SENNIT_PUB, &opts);
         sub = net_sock(&n, SENNIT_SUB, &opts);
-        assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }),
-                         SENNIT_OK);
+        net_subscribe(sub, "");
         net_join(&n, pub, sub, (transport)via);
         NET_UNTIL(&n, net_stats(pub).subscriptions == 1);
         for (int i = 0; i < 5000; i++)
@@ -764,9 +763,7 @@ a_subscription_behind_unread_messages_counts_when_they_are_read(void **state)
     net_join(&n, xpub, xsub, INPROC);
     for (int i = 0; i < 3; i++)
         net_send(xsub, "data");
-    assert_int_equal(
-        sennit_sock_subscribe(xsub, (sennit_bytes){ (const uint8_t *)"news", 4 }),
-        SENNIT_OK);
+    net_subscribe(xsub, "news");
     for (int i = 0; i < 3; i++)
         assert_string_equal(net_recv(xpub), "data");
     assert_string_equal(net_recv(xpub), "\1news");
@@ -868,8 +865,7 @@ a_publication_that_finds_no_memory_is_missed_once(void **state)
             net_open(&n);
             pub = net_sock(&n, SENNIT_PUB, NULL);
             sub = net_sock(&n, SENNIT_SUB, NULL);
-            assert_int_equal(sennit_sock_subscribe(sub, (sennit_bytes){ NULL, 0 }),
-                             SENNIT_OK);
+            net_subscribe(sub, "");
             net_join(&n, pub, sub, (transport)via);
             assert_int_equal(sennit_sock_wait_subscriptions(pub, 1, DEADLINE_MS),
                              SENNIT_OK);

@@ -84,8 +84,7 @@ every_subscriber_of_a_publisher_that_conflates_ends_on_the_newest(void **state)
         (void)net_bind(pub, (transport)via);
         for (int i = 0; i < 3; i++) {
             subs[i] = net_sock(&n, SENNIT_SUB, NULL);
-            assert_int_equal(sennit_sock_subscribe(subs[i], (sennit_bytes){ NULL, 0 }),
-                             SENNIT_OK);
+            net_subscribe(subs[i], "");
             net_connect(subs[i], sennit_sock_last_endpoint(pub));
         }
         assert_int_equal(sennit_sock_wait_subscriptions(pub, 3, DEADLINE_MS), SENNIT_OK);
@@ -148,7 +147,7 @@ receiver_of(sennit_sock_type type, sennit_sock *from, transport via)
     opts.recv_hwm_msgs = 1;
     to = net_sock(&n, type, &opts);
     if (type == SENNIT_SUB)
-        assert_int_equal(sennit_sock_subscribe(to, (sennit_bytes){ NULL, 0 }), SENNIT_OK);
+        net_subscribe(to, "");
     net_join(&n, from, to, via);
     return to;
 }

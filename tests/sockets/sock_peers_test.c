@@ -22,16 +22,6 @@ bind_again(sennit_sock_type type, const char *endpoint)
     return sock;
 }
 
-static sennit_sock *
-named(sennit_sock_type type, const char *identity)
-{
-    sennit_sock_opts opts = net_opts();
-
-    opts.identity_size = (uint8_t)strlen(identity);
-    memcpy(opts.identity, identity, opts.identity_size);
-    return net_sock(&n, type, &opts);
-}
-
 /* ---- coming late and coming back --------------------------------------- */
 
 static void
@@ -107,9 +97,7 @@ subscriptions_are_told_again_and_in_order_when_the_publisher_is_back(void **stat
 
         net_open(&n);
         sub = net_sock(&n, SENNIT_SUB, NULL);
-        assert_int_equal(
-            sennit_sock_subscribe(sub, (sennit_bytes){ (const uint8_t *)"a", 1 }),
-            SENNIT_OK);
+        net_subscribe(sub, "a");
         snprintf(endpoint, sizeof endpoint, "%s", net_vacant((transport)via));
         net_connect(sub, endpoint);
         for (int life = 0; life < 3; life++) {
@@ -539,8 +527,8 @@ an_identity_in_use_is_refused_until_its_owner_leaves(void **state)
 
         net_open(&n);
         router = net_sock(&n, SENNIT_ROUTER, NULL);
-        first = named(SENNIT_DEALER, "same");
-        second = named(SENNIT_DEALER, "same");
+        first = net_named(&n, SENNIT_DEALER, "same");
+        second = net_named(&n, SENNIT_DEALER, "same");
         net_join(&n, router, first, (transport)via);
         net_connect(second, sennit_sock_last_endpoint(router));
         event = net_event(&n, router, SENNIT_EVENT_HANDSHAKE_FAILED);
@@ -571,8 +559,8 @@ an_identity_in_use_is_refused_over_inproc_at_either_end(void **state)
     (void)state;
     net_open(&n);
     router = net_sock(&n, SENNIT_ROUTER, NULL);
-    first = named(SENNIT_DEALER, "same");
-    second = named(SENNIT_DEALER, "same");
+    first = net_named(&n, SENNIT_DEALER, "same");
+    second = net_named(&n, SENNIT_DEALER, "same");
     net_join(&n, first, router, INPROC);
     snprintf(taken, sizeof taken, "%s", net_bind(second, INPROC));
     assert_int_equal(sennit_sock_connect(router, taken), SENNIT_EEXIST);
@@ -600,8 +588,8 @@ an_identity_in_use_is_refused_when_the_bind_comes_late(void **state)
     (void)state;
     net_open(&n);
     router = net_sock(&n, SENNIT_ROUTER, NULL);
-    first = named(SENNIT_DEALER, "same");
-    second = named(SENNIT_DEALER, "same");
+    first = net_named(&n, SENNIT_DEALER, "same");
+    second = net_named(&n, SENNIT_DEALER, "same");
     net_connect(first, endpoint);
     net_connect(second, endpoint);
     net_send(second, "into the void");
@@ -642,7 +630,7 @@ a_mandatory_router_tells_no_such_peer_from_no_room(void **state)
 
         net_open(&n);
         router = mandatory_router(3);
-        dealer = named(SENNIT_DEALER, "d");
+        dealer = net_named(&n, SENNIT_DEALER, "d");
         net_join(&n, router, dealer, (transport)via);
         assert_int_equal(net_try_send(router, "nobody|x", SENNIT_DONTWAIT),
                          SENNIT_EHOSTUNREACH);
@@ -691,7 +679,7 @@ a_mandatory_send_that_waits_ends_when_its_peer_dies(void **state)
 
         net_open(&n);
         router = mandatory_router(2);
-        dealer = named(SENNIT_DEALER, "d");
+        dealer = net_named(&n, SENNIT_DEALER, "d");
         net_join(&n, router, dealer, (transport)via);
         for (int sent = 0; err == SENNIT_OK && sent < 100000; sent++) {
             assert_int_equal(sennit_msg_init_copy(&msg, "d", 1), SENNIT_OK);
@@ -735,7 +723,7 @@ two_hundred_peers_on_one_socket_lose_and_double_nothing(void **state)
         endpoint = net_bind(router, (transport)via);
         for (int i = 0; i < MANY; i++) {
             snprintf(text, sizeof text, "d%d", i);
-            dealers[i] = named(SENNIT_DEALER, text);
+            dealers[i] = net_named(&n, SENNIT_DEALER, text);
             net_connect(dealers[i], endpoint);
         }
         NET_UNTIL(&n, net_stats(router).connections == MANY);

@@ -51,16 +51,6 @@ say(sennit_sock *from, sennit_sock *to, const char *body)
     assert_string_equal(net_recv(to), seen);
 }
 
-static sennit_sock *
-open_end(net *n, sennit_sock_type type, const char *identity)
-{
-    sennit_sock_opts opts = net_opts();
-
-    opts.identity_size = (uint8_t)strlen(identity);
-    memcpy(opts.identity, identity, opts.identity_size);
-    return net_sock(n, type, &opts);
-}
-
 static bool
 publishes(sennit_sock_type type)
 {
@@ -79,7 +69,7 @@ talk(net *n, sennit_sock *a, sennit_sock *b)
         return;
     }
     if (publishes(type)) {
-        assert_int_equal(sennit_sock_subscribe(b, (sennit_bytes){ NULL, 0 }), SENNIT_OK);
+        net_subscribe(b, "");
         NET_UNTIL(n, net_stats(a).subscriptions == 1);
     }
     if (type == SENNIT_ROUTER && sennit_sock_get_type(b) == SENNIT_REQ) {
@@ -110,8 +100,8 @@ pair_talks(void **state)
         sennit_sock *connecter;
 
         net_open(&n);
-        binder = open_end(&n, row->binder, routers ? "from" : "peer");
-        connecter = open_end(&n, row->connecter, routers ? "to" : "peer");
+        binder = net_named(&n, row->binder, routers ? "from" : "peer");
+        connecter = net_named(&n, row->connecter, routers ? "to" : "peer");
         net_join(&n, binder, connecter, (transport)via);
         talk(&n, binder, connecter);
         if (!publishes(row->binder) && !publishes(row->connecter)) {
@@ -471,8 +461,7 @@ user_memory_of_a_publication_is_released_once_after_the_last_copy(void **state)
         pub = net_sock(&n, SENNIT_PUB, NULL);
         for (int i = 0; i < 3; i++) {
             subs[i] = net_sock(&n, SENNIT_SUB, NULL);
-            assert_int_equal(sennit_sock_subscribe(subs[i], (sennit_bytes){ NULL, 0 }),
-                             SENNIT_OK);
+            net_subscribe(subs[i], "");
             net_join(&n, subs[i], pub, (transport)via);
         }
         NET_UNTIL(&n, net_stats(pub).subscriptions == 3);
