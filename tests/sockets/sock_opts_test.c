@@ -243,89 +243,190 @@ an_option_of_other_types_is_refused_by_name(void **state)
 
 /* ---- what they point to ------------------------------------------------ */
 
-/* Pointers and sizes that do not go together, and text that says nothing. */
 static void
-what_options_point_to_is_looked_at(void **state)
+is_refused(sennit_sock_type type, const sennit_sock_opts *opts, const char *why)
+{
+    sennit_sock *sock;
+
+    assert_int_equal(sennit_sock_open(&sock, n.loop, type, opts), SENNIT_EINVAL);
+    assert_string_equal(sennit_loop_why(n.loop), why);
+}
+
+static void
+octets_have_data_unless_there_are_none(void **state)
+{
+    static const struct {
+        sennit_sock_type type;
+        size_t offset;
+        const char *why;
+    } fields[] = {
+#define FIELD(type, field)                                                               \
+    { SENNIT_##type, offsetof(sennit_sock_opts, field),                                  \
+      #field " has no data while its size is not 0" }
+        FIELD(DEALER, hello),
+        FIELD(ROUTER, disconnected),
+        FIELD(DEALER, hiccup),
+        FIELD(XPUB, xpub_welcome),
+#undef FIELD
+    };
+    static const sennit_bytes nowhere = { NULL, 1 };
+
+    (void)state;
+    net_open(&n);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        sennit_sock_opts opts = net_opts();
+
+        memcpy((char *)&opts + fields[i].offset, &nowhere, sizeof nowhere);
+        is_refused(fields[i].type, &opts, fields[i].why);
+    }
+    net_close(&n);
+}
+
+static void
+a_name_of_a_device_has_1_to_15_octets(void **state)
+{
+    static const char *const names[] = { "", "sixteen-octets--" };
+
+    (void)state;
+    net_open(&n);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        sennit_sock_opts opts = net_opts();
+
+        opts.bind_device = names[i];
+        is_refused(SENNIT_PULL, &opts,
+                   "bind_device is not the name of a device, of 1 to 15 octets");
+    }
+    net_close(&n);
+}
+
+static void
+what_a_socks_proxy_is_told_is_looked_at(void **state)
 {
     char long_name[300] = { 0 };
-    static const sennit_ipc_filter below = { -2, -1, -1 };
-    static const char *const network = "10.0.0.0/33";
-    static const char *const none = NULL;
-    static const sennit_property names[] = {
-        { "x-low", WORD },         { "X-", WORD }, { "X- ", WORD }, { NULL, WORD },
-        { "X-Size", { NULL, 1 } },
+    const struct {
+        const char *proxy;
+        const char *username;
+        const char *password;
+        const char *why;
+    } logins[] = {
+        { "nowhere", NULL, NULL, "socks_proxy is not HOST:PORT" },
+        { "proxy:1080", "me", NULL,
+          "socks_username and socks_password go together: give both or none" },
+        { "proxy:1080", "", "x", "socks_username is not of 1 to 255 octets" },
+        { "proxy:1080", "x", long_name, "socks_password is not of 1 to 255 octets" },
     };
-    static const sennit_property twice[] = { { "X-a", WORD }, { "x-A", WORD } };
-    static const sennit_property two[] = { { "X-a", WORD }, { "X-A", WORD } };
-    sennit_sock_opts opts;
-    sennit_sock *sock;
 
     (void)state;
     memset(long_name, 'n', sizeof long_name - 1);
     net_open(&n);
-#define REFUSED(type, text, ...)                                                         \
-    opts = net_opts();                                                                   \
-    __VA_ARGS__;                                                                         \
-    assert_int_equal(sennit_sock_open(&sock, n.loop, SENNIT_##type, &opts),              \
-                     SENNIT_EINVAL);                                                     \
-    assert_string_equal(sennit_loop_why(n.loop), text)
-    REFUSED(PUSH,
-            "identity begins with a zero octet, which is for those a ROUTER makes up",
-            opts.identity_size = 1);
-    REFUSED(DEALER, "hello has no data while its size is not 0", opts.hello.size = 1);
-    REFUSED(ROUTER, "disconnected has no data while its size is not 0",
-            opts.disconnected.size = 1);
-    REFUSED(DEALER, "hiccup has no data while its size is not 0", opts.hiccup.size = 1);
-    REFUSED(XPUB, "xpub_welcome has no data while its size is not 0",
-            opts.xpub_welcome.size = 1);
-    REFUSED(PULL, "bind_device is not the name of a device, of 1 to 15 octets",
-            opts.bind_device = "");
-    REFUSED(PULL, "bind_device is not the name of a device, of 1 to 15 octets",
-            opts.bind_device = "sixteen-octets--");
-    REFUSED(PUSH, "socks_proxy is not HOST:PORT", opts.socks_proxy = "nowhere");
-    REFUSED(PUSH, "socks_username and socks_password go together: give both or none",
-            opts.socks_proxy = "proxy:1080", opts.socks_username = "me");
-    REFUSED(PUSH, "socks_username is not of 1 to 255 octets",
-            opts.socks_proxy = "proxy:1080", opts.socks_username = "",
-            opts.socks_password = "x");
-    REFUSED(PUSH, "socks_password is not of 1 to 255 octets",
-            opts.socks_proxy = "proxy:1080", opts.socks_username = "x",
-            opts.socks_password = long_name);
-    REFUSED(PULL, "tcp_accept is NULL while tcp_accept_count is not 0",
-            opts.tcp_accept_count = 1);
-    REFUSED(PULL, "tcp_accept has an entry that is NULL", opts.tcp_accept = &none,
-            opts.tcp_accept_count = 1);
-    REFUSED(PULL, "tcp_accept has an entry that is no ADDRESS or ADDRESS/BITS",
-            opts.tcp_accept = &network, opts.tcp_accept_count = 1);
-    REFUSED(PULL, "ipc_accept is NULL while ipc_accept_count is not 0",
-            opts.ipc_accept_count = 1);
-    REFUSED(PULL, "ipc_accept has an id below -1; -1 means any", opts.ipc_accept = &below,
-            opts.ipc_accept_count = 1);
-    REFUSED(PUSH, "properties is NULL while properties_count is not 0",
-            opts.properties_count = 1);
-    REFUSED(PUSH, "properties has a name that is not X-..., of 3 to 255 octets",
-            opts.properties = &names[0], opts.properties_count = 1);
-    REFUSED(PUSH, "properties has a name that is not X-..., of 3 to 255 octets",
-            opts.properties = &names[1], opts.properties_count = 1);
-    REFUSED(PUSH, "properties has a name of other octets than letters, digits and -_.+",
-            opts.properties = &names[2], opts.properties_count = 1);
-    REFUSED(PUSH, "properties has a name that is not X-..., of 3 to 255 octets",
-            opts.properties = &names[3], opts.properties_count = 1);
-    REFUSED(PUSH, "properties has a value that is NULL while its size is not 0",
-            opts.properties = &names[4], opts.properties_count = 1);
-    REFUSED(PUSH, "properties has a name that is not X-..., of 3 to 255 octets",
-            opts.properties = twice, opts.properties_count = 2);
-    REFUSED(PUSH, "properties has a name twice", opts.properties = two,
-            opts.properties_count = 2);
-    REFUSED(PUSH, "properties_count is over 62, beside Socket-Type and Identity",
-            opts.properties = two, opts.properties_count = 63);
-    REFUSED(STREAM, "properties is nothing for a STREAM, which speaks no ZMTP",
-            opts.properties = &property, opts.properties_count = 1);
-    REFUSED(STREAM, "identity is nothing for a STREAM, which speaks no ZMTP",
-            opts.identity_size = 1, opts.identity[0] = 'i');
-    REFUSED(PUB, "slow_subscriber does nothing with conflate, where there is always room",
-            opts.conflate = true, opts.slow_subscriber = SENNIT_SLOW_DROP_OLD);
-#undef REFUSED
+    for (size_t i = 0; i < sizeof logins / sizeof logins[0]; i++) {
+        sennit_sock_opts opts = net_opts();
+
+        opts.socks_proxy = logins[i].proxy;
+        opts.socks_username = logins[i].username;
+        opts.socks_password = logins[i].password;
+        is_refused(SENNIT_PUSH, &opts, logins[i].why);
+    }
+    net_close(&n);
+}
+
+static void
+filters_of_accepted_peers_are_looked_at(void **state)
+{
+    static const sennit_ipc_filter below = { -2, -1, -1 };
+    static const char *const network = "10.0.0.0/33";
+    static const char *const none = NULL;
+    static const struct {
+        const char *const *tcp;
+        size_t tcp_count;
+        const sennit_ipc_filter *ipc;
+        size_t ipc_count;
+        const char *why;
+    } filters[] = {
+        { NULL, 1, NULL, 0, "tcp_accept is NULL while tcp_accept_count is not 0" },
+        { &none, 1, NULL, 0, "tcp_accept has an entry that is NULL" },
+        { &network, 1, NULL, 0,
+          "tcp_accept has an entry that is no ADDRESS or ADDRESS/BITS" },
+        { NULL, 0, NULL, 1, "ipc_accept is NULL while ipc_accept_count is not 0" },
+        { NULL, 0, &below, 1, "ipc_accept has an id below -1; -1 means any" },
+    };
+
+    (void)state;
+    net_open(&n);
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        sennit_sock_opts opts = net_opts();
+
+        opts.tcp_accept = filters[i].tcp;
+        opts.tcp_accept_count = filters[i].tcp_count;
+        opts.ipc_accept = filters[i].ipc;
+        opts.ipc_accept_count = filters[i].ipc_count;
+        is_refused(SENNIT_PULL, &opts, filters[i].why);
+    }
+    net_close(&n);
+}
+
+static void
+properties_are_looked_at(void **state)
+{
+    static const char no_name[] =
+        "properties has a name that is not X-..., of 3 to 255 octets";
+    static const sennit_property low = { "x-low", WORD }, bare = { "X-", WORD },
+                                 space = { "X- ", WORD }, nameless = { NULL, WORD },
+                                 nothing = { "X-Size", { NULL, 1 } };
+    static const sennit_property twice[] = { { "X-a", WORD }, { "x-A", WORD } };
+    static const sennit_property two[] = { { "X-a", WORD }, { "X-A", WORD } };
+    static const struct {
+        const sennit_property *properties;
+        size_t count;
+        const char *why;
+    } lists[] = {
+        { NULL, 1, "properties is NULL while properties_count is not 0" },
+        { &low, 1, no_name },
+        { &bare, 1, no_name },
+        { &space, 1,
+          "properties has a name of other octets than letters, digits and -_.+" },
+        { &nameless, 1, no_name },
+        { &nothing, 1, "properties has a value that is NULL while its size is not 0" },
+        { twice, 2, no_name },
+        { two, 2, "properties has a name twice" },
+        { two, 63, "properties_count is over 62, beside Socket-Type and Identity" },
+    };
+
+    (void)state;
+    net_open(&n);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        sennit_sock_opts opts = net_opts();
+
+        opts.properties = lists[i].properties;
+        opts.properties_count = lists[i].count;
+        is_refused(SENNIT_PUSH, &opts, lists[i].why);
+    }
+    net_close(&n);
+}
+
+static void
+options_that_contradict_each_other_or_the_type_are_refused(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+
+    (void)state;
+    net_open(&n);
+    opts.identity_size = 1;
+    is_refused(SENNIT_PUSH, &opts,
+               "identity begins with a zero octet, which is for those a ROUTER makes up");
+    opts.identity[0] = 'i';
+    is_refused(SENNIT_STREAM, &opts,
+               "identity is nothing for a STREAM, which speaks no ZMTP");
+    opts = net_opts();
+    opts.properties = &property;
+    opts.properties_count = 1;
+    is_refused(SENNIT_STREAM, &opts,
+               "properties is nothing for a STREAM, which speaks no ZMTP");
+    opts = net_opts();
+    opts.conflate = true;
+    opts.slow_subscriber = SENNIT_SLOW_DROP_OLD;
+    is_refused(SENNIT_PUB, &opts,
+               "slow_subscriber does nothing with conflate, where there is always room");
     net_close(&n);
 }
 
@@ -649,7 +750,12 @@ main(void)
 {
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(an_option_of_other_types_is_refused_by_name),
-        cmocka_unit_test(what_options_point_to_is_looked_at),
+        cmocka_unit_test(octets_have_data_unless_there_are_none),
+        cmocka_unit_test(a_name_of_a_device_has_1_to_15_octets),
+        cmocka_unit_test(what_a_socks_proxy_is_told_is_looked_at),
+        cmocka_unit_test(filters_of_accepted_peers_are_looked_at),
+        cmocka_unit_test(properties_are_looked_at),
+        cmocka_unit_test(options_that_contradict_each_other_or_the_type_are_refused),
         cmocka_unit_test(properties_have_a_size_together),
         cmocka_unit_test(options_are_copied_with_all_they_point_to),
         cmocka_unit_test(without_memory_options_stay_as_they_were),
