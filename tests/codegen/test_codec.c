@@ -5,6 +5,7 @@
 
 #include "kinds.snt.h"
 #include "rng.h"
+#include "suite.h"
 #include "wide.snt.h"
 
 #define WIRE(text)                                                                       \
@@ -467,12 +468,10 @@ a_decoder_takes_other_ways_to_write_the_same(void **state)
     sennit_arena_free(arena);
 }
 
-#define ROWS_COUNT (sizeof(rows) / sizeof(rows[0]))
-
 int
 main(void)
 {
-    static const struct CMUnitTest others[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(the_INIT_macro_and_init_give_the_same_value),
         cmocka_unit_test(
             a_default_between_two_floats_is_the_same_in_the_INIT_macro_and_init),
@@ -482,24 +481,11 @@ main(void)
         cmocka_unit_test(a_value_prints_on_one_line),
         cmocka_unit_test(a_decoder_takes_other_ways_to_write_the_same),
     };
-    static struct CMUnitTest each[ROWS_COUNT];
-    static struct CMUnitTest cut[ROWS_COUNT];
-    static struct CMUnitTest mutated[ROWS_COUNT];
-    for (size_t i = 0; i < ROWS_COUNT; i++) {
-        void *row = (void *)(uintptr_t)&rows[i];
-        each[i] = (struct CMUnitTest){ .name = rows[i].name,
-                                       .test_func = check_row,
-                                       .initial_state = row };
-        cut[i] = (struct CMUnitTest){ .name = rows[i].name,
-                                      .test_func = check_row_truncated,
-                                      .initial_state = row };
-        mutated[i] = (struct CMUnitTest){ .name = rows[i].name,
-                                          .test_func = check_row_mutated,
-                                          .initial_state = row };
-    }
-    int failed = cmocka_run_group_tests_name("vectors", each, NULL, NULL);
-    failed += cmocka_run_group_tests_name("cut at every byte", cut, NULL, NULL);
-    failed += cmocka_run_group_tests_name("mutated", mutated, NULL, NULL);
-    failed += cmocka_run_group_tests_name("the rest", others, NULL, NULL);
-    return failed ? 1 : 0;
+    static test_suite suite;
+
+    TEST_SUITE_ROWS(&suite, "", rows, check_row);
+    TEST_SUITE_ROWS(&suite, "cut at every byte: ", rows, check_row_truncated);
+    TEST_SUITE_ROWS(&suite, "mutated: ", rows, check_row_mutated);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

@@ -6,6 +6,7 @@
 
 #include "fail_alloc.h"
 #include "kinds.snt.h"
+#include "suite.h"
 #include "wide.snt.h"
 
 #define WIRE(text)                                                                       \
@@ -467,12 +468,10 @@ a_topic_longer_than_an_address_is_refused(void **state)
     assert_int_equal(topic.err, SENNIT_ENAMETOOLONG);
 }
 
-#define ROWS_COUNT (sizeof(rows) / sizeof(rows[0]))
-
 int
 main(void)
 {
-    static const struct CMUnitTest others[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(encoding_text_that_is_not_utf8_is_refused_with_its_path),
         cmocka_unit_test(encoding_unknown_fields_that_are_no_pairs_is_refused),
         cmocka_unit_test(encoding_into_too_little_room_is_refused),
@@ -485,12 +484,9 @@ main(void)
         cmocka_unit_test(a_value_in_a_topic_is_one_token_or_refused),
         cmocka_unit_test(a_topic_longer_than_an_address_is_refused),
     };
-    static struct CMUnitTest each[ROWS_COUNT];
-    for (size_t i = 0; i < ROWS_COUNT; i++)
-        each[i] = (struct CMUnitTest){ .name = rows[i].name,
-                                       .test_func = check_row,
-                                       .initial_state = (void *)(uintptr_t)&rows[i] };
-    int failed = cmocka_run_group_tests_name("refused", each, NULL, NULL);
-    failed += cmocka_run_group_tests_name("the rest", others, NULL, NULL);
-    return failed ? 1 : 0;
+    static test_suite suite;
+
+    TEST_SUITE_ROWS(&suite, "refused: ", rows, check_row);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

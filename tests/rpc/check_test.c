@@ -5,6 +5,7 @@
 
 #include "rng.h"
 #include "sennit/pack.h"
+#include "suite.h"
 
 #define WIRE(literal)                                                                    \
     {                                                                                    \
@@ -198,25 +199,15 @@ check_text(void **state)
 int
 main(void)
 {
-    static const struct CMUnitTest tests[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(H3_nesting_is_refused_one_level_past_the_limit),
         cmocka_unit_test(H3_a_megabyte_of_open_arrays_is_stepped_over_without_recursion),
         cmocka_unit_test(what_the_check_lets_through_the_cursor_reads_to_its_end),
     };
-    struct CMUnitTest by_row[sizeof rows / sizeof rows[0]];
-    struct CMUnitTest by_text[sizeof texts / sizeof texts[0]];
-    int failed;
+    static test_suite suite;
 
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        by_row[i] = (struct CMUnitTest){ .name = rows[i].name,
-                                         .test_func = check_wire,
-                                         .initial_state = (void *)(uintptr_t)&rows[i] };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        by_text[i] = (struct CMUnitTest){ .name = texts[i].name,
-                                          .test_func = check_text,
-                                          .initial_state = (void *)(uintptr_t)&texts[i] };
-    failed = cmocka_run_group_tests_name("rows", by_row, NULL, NULL);
-    failed += cmocka_run_group_tests_name("texts", by_text, NULL, NULL);
-    failed += cmocka_run_group_tests_name("check", tests, NULL, NULL);
-    return failed == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "", rows, check_wire);
+    TEST_SUITE_ROWS(&suite, "", texts, check_text);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

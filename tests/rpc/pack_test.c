@@ -9,6 +9,7 @@
 
 #include "rng.h"
 #include "sennit/pack.h"
+#include "suite.h"
 
 #define WIRE(literal)                                                                    \
     {                                                                                    \
@@ -557,7 +558,7 @@ random_values_are_written_octet_for_octet_as_msgpack_c_does(void **state)
 int
 main(void)
 {
-    static const struct CMUnitTest tests[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(sizes_told_beforehand_are_the_sizes_written),
         cmocka_unit_test(floats_keep_every_bit),
         cmocka_unit_test(a_float_is_read_from_any_number_that_fits),
@@ -566,15 +567,10 @@ main(void)
         cmocka_unit_test(a_fixed_output_ends_at_its_last_whole_value),
         cmocka_unit_test(random_values_are_written_octet_for_octet_as_msgpack_c_does),
     };
-    struct CMUnitTest by_row[sizeof rows / sizeof rows[0]];
-    int failed;
+    static test_suite suite;
 
     memset(letters, 'x', sizeof letters);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        by_row[i] = (struct CMUnitTest){ .name = rows[i].name,
-                                         .test_func = check_row,
-                                         .initial_state = (void *)(uintptr_t)&rows[i] };
-    failed = cmocka_run_group_tests_name("rows", by_row, NULL, NULL);
-    failed += cmocka_run_group_tests_name("pack", tests, NULL, NULL);
-    return failed == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "", rows, check_row);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

@@ -7,6 +7,7 @@
 
 #include "rng.h"
 #include "rpc/record.h"
+#include "suite.h"
 
 /* fuzz_frames.c */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -422,27 +423,16 @@ mutated_frames_never_lead_outside(void **state)
 int
 main(void)
 {
-    static const struct CMUnitTest tests[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(T4_a_frame_is_a_number_and_any_number_of_records),
         cmocka_unit_test(H1_headers_over_8_kib_are_refused_on_both_sides),
         cmocka_unit_test(H1_keys_are_lower_case_and_not_ours),
         cmocka_unit_test(mutated_frames_never_lead_outside),
     };
-    struct CMUnitTest by_row[sizeof rows / sizeof rows[0]];
-    struct CMUnitTest by_bad_row[sizeof bad_rows / sizeof bad_rows[0]];
-    int failed;
+    static test_suite suite;
 
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        by_row[i] = (struct CMUnitTest){ .name = rows[i].name,
-                                         .test_func = check_row,
-                                         .initial_state = (void *)(uintptr_t)&rows[i] };
-    for (size_t i = 0; i < sizeof bad_rows / sizeof bad_rows[0]; i++)
-        by_bad_row[i] =
-            (struct CMUnitTest){ .name = bad_rows[i].name,
-                                 .test_func = check_bad_row,
-                                 .initial_state = (void *)(uintptr_t)&bad_rows[i] };
-    failed = cmocka_run_group_tests_name("round trips", by_row, NULL, NULL);
-    failed += cmocka_run_group_tests_name("malformed", by_bad_row, NULL, NULL);
-    failed += cmocka_run_group_tests_name("records", tests, NULL, NULL);
-    return failed == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "", rows, check_row);
+    TEST_SUITE_ROWS(&suite, "malformed: ", bad_rows, check_bad_row);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "suite.h"
+
 static net n;
 
 #define MEMORY_MAX (4u << 20)
@@ -395,8 +397,7 @@ random_octets_end_a_connection_and_nothing_else(void **state)
 int
 main(void)
 {
-    struct CMUnitTest table[ROWS];
-    const struct CMUnitTest tests[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(half_a_handshake_ends_with_its_time),
         cmocka_unit_test(a_connection_that_ends_in_the_handshake_says_so),
         cmocka_unit_test(a_flood_of_pings_that_nobody_reads_the_answers_of_is_ended),
@@ -405,18 +406,9 @@ main(void)
         cmocka_unit_test(a_frame_that_promises_a_gigabyte_costs_what_it_has_sent),
         cmocka_unit_test(random_octets_end_a_connection_and_nothing_else),
     };
-    static char names[ROWS][96];
-    int failures;
+    static test_suite suite;
 
-    for (size_t i = 0; i < ROWS; i++) {
-        const bad_row *row = &rows[i];
-        void *state;
-
-        memcpy(&state, &row, sizeof state); /* cmocka's state is not const */
-        snprintf(names[i], sizeof names[i], "%s ends that one connection", row->name);
-        table[i] = (struct CMUnitTest){ names[i], is_refused, NULL, NULL, state };
-    }
-    failures = cmocka_run_group_tests_name("malformed", table, NULL, NULL);
-    failures += cmocka_run_group_tests(tests, NULL, NULL);
-    return failures == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "that one connection is ended by ", rows, is_refused);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

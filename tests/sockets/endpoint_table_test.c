@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "core/endpoint.h"
+#include "suite.h"
 
 typedef struct want {
     sennit_err err;
@@ -379,24 +380,15 @@ a_proxy_is_a_host_and_a_port(void **state)
 int
 main(void)
 {
-    enum { ROWS = sizeof rows / sizeof rows[0] };
-    static const struct CMUnitTest others[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(a_socket_says_what_was_wrong_with_the_endpoint),
         cmocka_unit_test(addresses_are_what_the_text_says),
         cmocka_unit_test(addresses_are_written_as_they_are_read),
         cmocka_unit_test(a_proxy_is_a_host_and_a_port),
     };
-    enum { OTHERS = sizeof others / sizeof others[0] };
-    struct CMUnitTest tests[ROWS + OTHERS];
+    static test_suite suite;
 
-    for (size_t i = 0; i < ROWS; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = rows[i].name,
-            .test_func = check_row,
-            .initial_state = (void *)(uintptr_t)&rows[i],
-        };
-    memcpy(tests + ROWS, others, sizeof others);
-    return _cmocka_run_group_tests("endpoints", tests, ROWS + OTHERS, NULL, NULL) == 0
-               ? 0
-               : 1;
+    TEST_SUITE_ROWS(&suite, "", rows, check_row);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "suite.h"
+
 /* ---- meeting ----------------------------------------------------------- */
 
 static void
@@ -1003,7 +1005,7 @@ check_memory(void **state)
 int
 main(void)
 {
-    struct CMUnitTest tests[64] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(both_ends_are_ready_and_know_each_other),
         cmocka_unit_test(a_peer_in_another_loop_is_told_with_its_properties),
         cmocka_unit_test(five_messages_before_the_bind_arrive_in_order),
@@ -1036,25 +1038,12 @@ main(void)
         "any_allocation_of_the_first_loop_may_fail",
         "any_allocation_of_the_second_loop_may_fail",
     };
-    size_t count = 24;
+    static test_suite suite;
 
-    for (size_t i = 0; i < sizeof pair_rows / sizeof pair_rows[0]; i++)
-        tests[count++] = (struct CMUnitTest){
-            .name = pair_rows[i].name,
-            .test_func = check_pair,
-            .initial_state = (void *)(uintptr_t)&pair_rows[i],
-        };
-    for (size_t i = 0; i < sizeof mark_rows / sizeof mark_rows[0]; i++)
-        tests[count++] = (struct CMUnitTest){
-            .name = mark_rows[i].name,
-            .test_func = check_marks,
-            .initial_state = (void *)(uintptr_t)&mark_rows[i],
-        };
+    TEST_SUITE_ROWS(&suite, "", pair_rows, check_pair);
+    TEST_SUITE_ROWS(&suite, "", mark_rows, check_marks);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-        tests[count++] = (struct CMUnitTest){
-            .name = places[i],
-            .test_func = check_memory,
-            .initial_state = (void *)(uintptr_t)i,
-        };
-    return _cmocka_run_group_tests("inproc_loops", tests, count, NULL, NULL);
+        test_suite_row(&suite, "", places[i], check_memory, (const void *)i);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

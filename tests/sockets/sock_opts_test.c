@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <stddef.h>
 
+#include "suite.h"
+
 static net n;
 
 /* ---- values ------------------------------------------------------------ */
@@ -743,12 +745,10 @@ only_events_that_were_asked_for_are_told(void **state)
     net_close(&n);
 }
 
-#define COUNT(of) (sizeof(of) / sizeof(of)[0])
-
 int
 main(void)
 {
-    static const struct CMUnitTest others[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(an_option_of_other_types_is_refused_by_name),
         cmocka_unit_test(octets_have_data_unless_there_are_none),
         cmocka_unit_test(a_name_of_a_device_has_1_to_15_octets),
@@ -768,15 +768,10 @@ main(void)
         cmocka_unit_test(a_timeout_that_is_set_later_counts_for_the_next_call),
         cmocka_unit_test(only_events_that_were_asked_for_are_told),
     };
-    static struct CMUnitTest tests[COUNT(rows) + COUNT(others)];
+    static test_suite suite;
 
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        const row *what = &rows[i];
-        void *state;
-
-        memcpy(&state, &what, sizeof state); /* cmocka's state is not const */
-        tests[i] = (struct CMUnitTest){ what->field, check_value, NULL, NULL, state };
-    }
-    memcpy(tests + COUNT(rows), others, sizeof others);
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        test_suite_row(&suite, "", rows[i].field, check_value, &rows[i]);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "suite.h"
+
 typedef struct pair_row {
     sennit_sock_type binder;
     sennit_sock_type connecter;
@@ -484,9 +486,7 @@ user_memory_of_a_publication_is_released_once_after_the_last_copy(void **state)
 int
 main(void)
 {
-    static char names[PAIRS][64];
-    struct CMUnitTest table[PAIRS];
-    const struct CMUnitTest tests[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(types_that_do_not_go_together_refuse_each_other),
         cmocka_unit_test(bodies_of_every_size_arrive_as_they_were),
         cmocka_unit_test(one_message_of_frames_of_every_size_arrives_as_it_was),
@@ -501,19 +501,16 @@ main(void)
         cmocka_unit_test(
             user_memory_of_a_publication_is_released_once_after_the_last_copy),
     };
-    int failures;
+    static test_suite suite;
 
     for (size_t i = 0; i < PAIRS; i++) {
-        const pair_row *row = &pairs[i];
-        void *state;
+        char name[64];
 
-        memcpy(&state, &row, sizeof state); /* cmocka's state is not const */
-        snprintf(names[i], sizeof names[i], "a bound %s talks with a connecting %s",
-                 sennit_sock_type_name(row->binder),
-                 sennit_sock_type_name(row->connecter));
-        table[i] = (struct CMUnitTest){ names[i], pair_talks, NULL, NULL, state };
+        snprintf(name, sizeof name, "a bound %s talks with a connecting %s",
+                 sennit_sock_type_name(pairs[i].binder),
+                 sennit_sock_type_name(pairs[i].connecter));
+        test_suite_row(&suite, "", name, pair_talks, &pairs[i]);
     }
-    failures = cmocka_run_group_tests_name("pairs", table, NULL, NULL);
-    failures += cmocka_run_group_tests(tests, NULL, NULL);
-    return failures == 0 ? 0 : 1;
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

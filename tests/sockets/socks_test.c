@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/socks.h"
+#include "suite.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 
@@ -704,8 +705,7 @@ a_connect_through_a_proxy_survives_every_failed_allocation(void **state)
 int
 main(void)
 {
-    enum { ROWS = sizeof rows / sizeof rows[0] };
-    static const struct CMUnitTest others[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(a_proxy_that_closes_breaks_the_connect),
         cmocka_unit_test(names_and_accounts_may_be_as_long_as_they_can_be),
         cmocka_unit_test(a_connect_goes_through_the_proxy),
@@ -722,16 +722,9 @@ main(void)
         cmocka_unit_test(ipc_and_inproc_go_past_the_proxy),
         cmocka_unit_test(a_connect_through_a_proxy_survives_every_failed_allocation),
     };
-    enum { OTHERS = sizeof others / sizeof others[0] };
-    struct CMUnitTest tests[ROWS + OTHERS];
+    static test_suite suite;
 
-    for (size_t i = 0; i < ROWS; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = rows[i].name,
-            .test_func = check_row,
-            .initial_state = (void *)(uintptr_t)&rows[i],
-        };
-    memcpy(tests + ROWS, others, sizeof others);
-    return _cmocka_run_group_tests("socks", tests, ROWS + OTHERS, NULL, NULL) == 0 ? 0
-                                                                                   : 1;
+    TEST_SUITE_ROWS(&suite, "", rows, check_row);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

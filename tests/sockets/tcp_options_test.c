@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/filter.h"
+#include "suite.h"
 
 static net n;
 
@@ -769,8 +770,7 @@ the_oldest_of_too_many_handshakes_gives_way(void **state)
 int
 main(void)
 {
-    enum { ROWS = sizeof rows / sizeof rows[0] };
-    static const struct CMUnitTest others[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(what_is_not_asked_for_is_left_to_the_system),
         cmocka_unit_test(every_stream_is_without_delay),
         cmocka_unit_test(R37_a_reconnect_is_without_delay_too),
@@ -787,17 +787,9 @@ main(void)
         cmocka_unit_test(an_ipv4_peer_of_a_dual_listener_is_matched_as_ipv4),
         cmocka_unit_test(the_oldest_of_too_many_handshakes_gives_way),
     };
-    enum { OTHERS = sizeof others / sizeof others[0] };
-    struct CMUnitTest tests[ROWS + OTHERS];
+    static test_suite suite;
 
-    for (size_t i = 0; i < ROWS; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = rows[i].name,
-            .test_func = check_row,
-            .initial_state = (void *)(uintptr_t)&rows[i],
-        };
-    memcpy(tests + ROWS, others, sizeof others);
-    return _cmocka_run_group_tests("tcp options", tests, ROWS + OTHERS, NULL, NULL) == 0
-               ? 0
-               : 1;
+    TEST_SUITE_ROWS(&suite, "", rows, check_row);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

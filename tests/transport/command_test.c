@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sennit_test.h"
 
+#include "suite.h"
 #include "wire/command.h"
 
 #define WIRE(literal) literal, sizeof(literal) - 1
@@ -117,15 +118,12 @@ a_written_command_reads_back(void **state)
 int
 main(void)
 {
-    enum { ROWS = sizeof rows / sizeof rows[0] };
-    struct CMUnitTest tests[ROWS + 1];
+    static const struct CMUnitTest fixed[] = {
+        cmocka_unit_test(a_written_command_reads_back),
+    };
+    static test_suite suite;
 
-    for (size_t i = 0; i < ROWS; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = rows[i].name,
-            .test_func = check_row,
-            .initial_state = (void *)(uintptr_t)&rows[i],
-        };
-    tests[ROWS] = (struct CMUnitTest)cmocka_unit_test(a_written_command_reads_back);
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "", rows, check_row);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "rig.h"
+#include "suite.h"
 
 static void
 write_out(test_rig *rig)
@@ -264,12 +265,10 @@ a_peer_that_reads_its_answers_late_may_ping_for_ever(void **state)
     test_rig_close(&rig);
 }
 
-#define ROWS_COUNT (sizeof rows / sizeof rows[0])
-
 int
 main(void)
 {
-    const struct CMUnitTest plain[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(a_command_behind_the_last_message_does_not_keep_its_window),
         cmocka_unit_test(commands_behind_a_message_that_nobody_takes_need_no_room),
         cmocka_unit_test(commands_come_and_go_without_touching_a_message),
@@ -279,16 +278,9 @@ main(void)
             pings_of_a_peer_that_does_not_read_are_bounded_behind_subscriptions),
         cmocka_unit_test(a_peer_that_reads_its_answers_late_may_ping_for_ever),
     };
-    struct CMUnitTest tests[ROWS_COUNT];
-    int failed;
+    static test_suite suite;
 
-    for (size_t i = 0; i < ROWS_COUNT; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = rows[i].name,
-            .test_func = check_idle,
-            .initial_state = &rows[i],
-        };
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    failed += cmocka_run_group_tests(plain, NULL, NULL);
-    return failed == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "", rows, check_idle);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

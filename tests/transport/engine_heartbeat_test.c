@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "rig.h"
+#include "suite.h"
 
 #define MS       UINT64_C(1000000)
 #define INTERVAL (200 * MS)
@@ -521,7 +522,6 @@ a_ping_without_memory_is_left_out(void **state)
 int
 main(void)
 {
-    enum { LIVES = sizeof lives / sizeof lives[0] };
     static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(the_first_ping_is_due_an_interval_after_ready),
         cmocka_unit_test(the_next_ping_is_due_an_interval_after_the_last_even_unanswered),
@@ -543,14 +543,9 @@ main(void)
         cmocka_unit_test(long_times_are_not_short_ones),
         cmocka_unit_test(a_ping_without_memory_is_left_out),
     };
-    struct CMUnitTest rows[LIVES];
-    int failed;
+    static test_suite suite;
 
-    for (size_t i = 0; i < LIVES; i++)
-        rows[i] = (struct CMUnitTest){ .name = lives[i].name,
-                                       .test_func = check_life,
-                                       .initial_state = (void *)(uintptr_t)&lives[i] };
-    failed = cmocka_run_group_tests(fixed, NULL, NULL);
-    failed += _cmocka_run_group_tests("a sign of life is", rows, LIVES, NULL, NULL);
-    return failed == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "a sign of life is ", lives, check_life);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "rig.h"
+#include "suite.h"
 #include "wire/frame_v1.h"
 #include "wire/greeting.h"
 #include "wire/ready.h"
@@ -725,24 +726,6 @@ check_memory(void **state)
     assert_true(test_alloc_every_failure(old_conversation, *state) > 8);
 }
 
-/* ---- collecting the tests --------------------------------------------- */
-
-#define TESTS_MAX 128
-
-static struct CMUnitTest tests[TESTS_MAX];
-static char names[TESTS_MAX][80];
-static size_t tests_count;
-
-static void
-add(const char *prefix, const char *name, const void *row, CMUnitTestFunction fn)
-{
-    snprintf(names[tests_count], sizeof names[0], "%s%s", prefix, name);
-    tests[tests_count] = (struct CMUnitTest){ .name = names[tests_count],
-                                              .test_func = fn,
-                                              .initial_state = (void *)(uintptr_t)row };
-    tests_count++;
-}
-
 int
 main(void)
 {
@@ -756,22 +739,17 @@ main(void)
         cmocka_unit_test(nothing_follows_a_half_sent_1_0_frame_when_it_breaks),
         cmocka_unit_test(a_hostile_length_of_a_1_0_peer_costs_what_was_received),
     };
-    int failed;
+    static test_suite suite;
 
     for (size_t i = 0; i < sizeof body; i++)
         body[i] = (uint8_t)(i * 7 + i / 251);
-    for (size_t i = 0; i < PEERS; i++) {
-        add("greeted in time, cut anywhere: ", peers[i].name, &peers[i], check_greeting);
-        add("one deadline for the handshake: ", peers[i].name, &peers[i], check_deadline);
-        add("told nothing before it is admitted: ", peers[i].name, &peers[i],
-            check_admission);
-        add("failing allocations: ", peers[i].name, &peers[i], check_memory);
-    }
-    for (size_t i = 0; i < sizeof subscribers / sizeof subscribers[0]; i++)
-        add("", subscribers[i].name, &subscribers[i], check_subscriber);
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        add("refused: ", refused[i].name, &refused[i], check_refused);
-    failed = cmocka_run_group_tests(fixed, NULL, NULL);
-    failed += _cmocka_run_group_tests("rows", tests, tests_count, NULL, NULL);
-    return failed == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "greeted in time, cut anywhere: ", peers, check_greeting);
+    TEST_SUITE_ROWS(&suite, "one deadline for the handshake: ", peers, check_deadline);
+    TEST_SUITE_ROWS(&suite, "told nothing before it is admitted: ", peers,
+                    check_admission);
+    TEST_SUITE_ROWS(&suite, "failing allocations: ", peers, check_memory);
+    TEST_SUITE_ROWS(&suite, "", subscribers, check_subscriber);
+    TEST_SUITE_ROWS(&suite, "refused: ", refused, check_refused);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

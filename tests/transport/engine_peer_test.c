@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "rig.h"
+#include "suite.h"
 #include "wire/command.h"
 #include "wire/greeting.h"
 #include "wire/metadata.h"
@@ -407,24 +408,6 @@ check_misframed(void **state)
     }
 }
 
-/* ---- collecting the tests --------------------------------------------- */
-
-#define TESTS_MAX 64
-
-static struct CMUnitTest tests[TESTS_MAX];
-static char names[TESTS_MAX][96];
-static size_t tests_count;
-
-static void
-add(const char *prefix, const char *name, const void *row, CMUnitTestFunction fn)
-{
-    snprintf(names[tests_count], sizeof names[0], "%s%s", prefix, name);
-    tests[tests_count] = (struct CMUnitTest){ .name = names[tests_count],
-                                              .test_func = fn,
-                                              .initial_state = (void *)(uintptr_t)row };
-    tests_count++;
-}
-
 int
 main(void)
 {
@@ -436,20 +419,15 @@ main(void)
         cmocka_unit_test(bytes_are_unread_until_they_are_handed_out),
         cmocka_unit_test(subscriptions_that_libzmq_misframes_are_understood),
     };
-    int failed;
+    static test_suite suite;
 
     for (size_t i = 0; i < sizeof body; i++)
         body[i] = (uint8_t)(i * 5 + i / 256);
-    for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++)
-        add("kept and found: ", properties[i].name, &properties[i], check_properties);
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
-        add("ERROR with ", errors[i].name, &errors[i], check_error);
-    for (size_t i = 0; i < sizeof greets / sizeof greets[0]; i++)
-        add("a first message to ", greets[i].name, &greets[i], check_greet);
-    for (size_t i = 0; i < sizeof misframed / sizeof misframed[0]; i++)
-        add("not taken for a misframed subscription: ", misframed[i].name, &misframed[i],
-            check_misframed);
-    failed = cmocka_run_group_tests(fixed, NULL, NULL);
-    failed += _cmocka_run_group_tests("rows", tests, tests_count, NULL, NULL);
-    return failed == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "kept and found: ", properties, check_properties);
+    TEST_SUITE_ROWS(&suite, "ERROR with ", errors, check_error);
+    TEST_SUITE_ROWS(&suite, "a first message to ", greets, check_greet);
+    TEST_SUITE_ROWS(&suite, "not taken for a misframed subscription: ", misframed,
+                    check_misframed);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "rig.h"
+#include "suite.h"
 #include "wire/command.h"
 #include "wire/greeting.h"
 #include "wire/ready.h"
@@ -1158,29 +1159,8 @@ an_idle_connection_holds_no_buffers(void **state)
 
 /* ---- main ----------------------------------------------------------- */
 
-#define TESTS_MAX 256
-
-static struct CMUnitTest tests[TESTS_MAX];
-static char names[TESTS_MAX][128];
-static size_t tests_count;
-
 static void
-add_row(const char *prefix, const char *name, CMUnitTestFunction fn, const void *row)
-{
-    assert_true(tests_count < TESTS_MAX);
-    snprintf(names[tests_count], sizeof names[0], "%s: %s", prefix, name);
-    tests[tests_count] = (struct CMUnitTest){
-        .name = names[tests_count],
-        .test_func = fn,
-        .initial_state = (void *)(uintptr_t)row,
-    };
-    tests_count++;
-}
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static void
-add_rows(void)
+add_type_pairs(test_suite *suite)
 {
     static type_pair pairs[81];
 
@@ -1190,23 +1170,14 @@ add_rows(void)
         pairs[i] = (type_pair){ (sennit_sock_type)(i / 9), (sennit_sock_type)(i % 9) };
         snprintf(name, sizeof name, "%s and %s", sennit_sock_type_name(pairs[i].a),
                  sennit_sock_type_name(pairs[i].b));
-        add_row("handshake", name, check_type_pair, &pairs[i]);
+        test_suite_row(suite, "handshake: ", name, check_type_pair, &pairs[i]);
     }
-    for (size_t i = 0; i < COUNT(exchanges); i++)
-        add_row("exchange", exchanges[i].name, check_exchange, &exchanges[i]);
-    for (size_t i = 0; i < COUNT(limits); i++)
-        add_row("limit", limits[i].name, check_limit, &limits[i]);
-    for (size_t i = 0; i < COUNT(subscriptions); i++)
-        add_row("subscription", subscriptions[i].name, check_subscription,
-                &subscriptions[i]);
-    for (size_t i = 0; i < COUNT(budgets); i++)
-        add_row("budget", budgets[i].name, check_budget, &budgets[i]);
 }
 
 int
 main(void)
 {
-    const struct CMUnitTest single[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(nothing_is_sent_before_the_peers_ready),
         cmocka_unit_test(ready_may_wait_until_the_peer_is_admitted),
         cmocka_unit_test(the_handshake_must_be_done_in_time),
@@ -1234,12 +1205,15 @@ main(void)
         cmocka_unit_test(a_message_that_finds_no_memory_is_not_lost),
         cmocka_unit_test(an_idle_connection_holds_no_buffers),
     };
-    int failed;
+    static test_suite suite;
 
     for (size_t i = 0; i < sizeof body; i++)
         body[i] = (uint8_t)(i * 31 + i / 256 + 2);
-    add_rows();
-    failed = _cmocka_run_group_tests("rows", tests, tests_count, NULL, NULL);
-    failed += cmocka_run_group_tests(single, NULL, NULL);
-    return failed == 0 ? 0 : 1;
+    add_type_pairs(&suite);
+    TEST_SUITE_ROWS(&suite, "exchange: ", exchanges, check_exchange);
+    TEST_SUITE_ROWS(&suite, "limit: ", limits, check_limit);
+    TEST_SUITE_ROWS(&suite, "subscription: ", subscriptions, check_subscription);
+    TEST_SUITE_ROWS(&suite, "budget: ", budgets, check_budget);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

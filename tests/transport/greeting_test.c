@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sennit_test.h"
 
+#include "suite.h"
 #include "wire/frame_v1.h"
 #include "wire/greeting.h"
 
@@ -163,21 +164,15 @@ a_mechanism_of_twenty_characters_fits(void **state)
 int
 main(void)
 {
-    enum { ROWS = sizeof rows / sizeof rows[0] };
-    struct CMUnitTest tests[ROWS + 4];
+    static const struct CMUnitTest fixed[] = {
+        cmocka_unit_test(our_greeting_is_libzmqs),
+        cmocka_unit_test(a_mechanism_of_twenty_characters_fits),
+        cmocka_unit_test(a_version_without_mechanisms_is_refused_by_a_secured_socket),
+        cmocka_unit_test(the_signature_is_the_head_of_an_identity_frame),
+    };
+    static test_suite suite;
 
-    for (size_t i = 0; i < ROWS; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = rows[i].name,
-            .test_func = check_row,
-            .initial_state = (void *)(uintptr_t)&rows[i],
-        };
-    tests[ROWS] = (struct CMUnitTest)cmocka_unit_test(our_greeting_is_libzmqs);
-    tests[ROWS + 1] =
-        (struct CMUnitTest)cmocka_unit_test(a_mechanism_of_twenty_characters_fits);
-    tests[ROWS + 2] = (struct CMUnitTest)cmocka_unit_test(
-        a_version_without_mechanisms_is_refused_by_a_secured_socket);
-    tests[ROWS + 3] = (struct CMUnitTest)cmocka_unit_test(
-        the_signature_is_the_head_of_an_identity_frame);
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "", rows, check_row);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

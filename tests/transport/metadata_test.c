@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sennit_test.h"
 
+#include "suite.h"
 #include "wire/metadata.h"
 
 #define WIRE(literal) literal, sizeof(literal) - 1
@@ -100,17 +101,13 @@ the_first_property_of_a_name_is_found(void **state)
 int
 main(void)
 {
-    enum { ROWS = sizeof rows / sizeof rows[0] };
-    struct CMUnitTest tests[ROWS + 2];
+    static const struct CMUnitTest fixed[] = {
+        cmocka_unit_test(a_written_property_reads_back),
+        cmocka_unit_test(the_first_property_of_a_name_is_found),
+    };
+    static test_suite suite;
 
-    for (size_t i = 0; i < ROWS; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = rows[i].name,
-            .test_func = check_row,
-            .initial_state = (void *)(uintptr_t)&rows[i],
-        };
-    tests[ROWS] = (struct CMUnitTest)cmocka_unit_test(a_written_property_reads_back);
-    tests[ROWS + 1] =
-        (struct CMUnitTest)cmocka_unit_test(the_first_property_of_a_name_is_found);
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "", rows, check_row);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

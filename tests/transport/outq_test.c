@@ -9,6 +9,7 @@
 #include "engine/outq.h"
 #include "fail_alloc.h"
 #include "rng.h"
+#include "suite.h"
 #include "wire/frame.h"
 
 #define MESSAGES_MAX 64
@@ -1401,19 +1402,7 @@ a_warm_queue_allocates_nothing(void **state)
 int
 main(void)
 {
-    enum { SHAPES = sizeof shapes / sizeof shapes[0] };
-    static const struct {
-        const char *name;
-        CMUnitTestFunction fn;
-    } by_shape[] = {
-        { "every written count leaves exactly the rest",
-          every_written_count_leaves_exactly_the_rest },
-        { "the next frame boundary is known after every written count",
-          the_next_frame_boundary_is_known_after_every_written_count },
-        { "a lost connection drops only the message it had begun",
-          a_lost_connection_drops_only_the_message_it_had_begun },
-    };
-    const struct CMUnitTest single[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(random_queues_survive_random_losses),
         cmocka_unit_test(writes_and_pushes_may_alternate),
         cmocka_unit_test(an_unfinished_message_can_be_taken_back_unless_it_is_on_its_way),
@@ -1438,22 +1427,18 @@ main(void)
             an_abandoned_message_goes_with_its_connection_and_nothing_stands_behind_it),
         cmocka_unit_test(a_raw_queue_holds_bodies_only),
     };
-    static char names[3 * SHAPES][160];
-    struct CMUnitTest rows[3 * SHAPES];
-    int failed;
+    static test_suite suite;
 
     for (size_t i = 0; i < sizeof body; i++)
         body[i] = (uint8_t)(i * 31 + i / 256);
-    for (size_t i = 0; i < 3 * SHAPES; i++) {
-        snprintf(names[i], sizeof names[i], "%s: %s", by_shape[i / SHAPES].name,
-                 shapes[i % SHAPES].name);
-        rows[i] = (struct CMUnitTest){
-            .name = names[i],
-            .test_func = by_shape[i / SHAPES].fn,
-            .initial_state = (void *)(uintptr_t)&shapes[i % SHAPES],
-        };
-    }
-    failed = cmocka_run_group_tests(rows, NULL, NULL);
-    failed += cmocka_run_group_tests(single, NULL, NULL);
-    return failed == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "every written count leaves exactly the rest: ", shapes,
+                    every_written_count_leaves_exactly_the_rest);
+    TEST_SUITE_ROWS(
+        &suite, "the next frame boundary is known after every written count: ", shapes,
+        the_next_frame_boundary_is_known_after_every_written_count);
+    TEST_SUITE_ROWS(&suite,
+                    "a lost connection drops only the message it had begun: ", shapes,
+                    a_lost_connection_drops_only_the_message_it_had_begun);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

@@ -2,6 +2,7 @@
 #include "sennit_test.h"
 
 #include "base/limits.h"
+#include "suite.h"
 #include "wire/command.h"
 #include "wire/metadata.h"
 #include "wire/ready.h"
@@ -173,24 +174,16 @@ our_properties_stand_behind_what_is_ours(void **state)
 int
 main(void)
 {
-    enum { ROWS = sizeof rows / sizeof rows[0] };
-    const struct CMUnitTest more[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(identities_end_at_255_octets),
         cmocka_unit_test(the_number_of_properties_is_bounded),
         cmocka_unit_test(every_type_writes_a_ready_its_peers_accept),
         cmocka_unit_test(properties_of_others_are_copied_as_they_stand),
         cmocka_unit_test(our_properties_stand_behind_what_is_ours),
     };
-    struct CMUnitTest tests[ROWS];
-    int failed;
+    static test_suite suite;
 
-    for (size_t i = 0; i < ROWS; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = rows[i].name,
-            .test_func = check_row,
-            .initial_state = (void *)(uintptr_t)&rows[i],
-        };
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    failed += cmocka_run_group_tests(more, NULL, NULL);
-    return failed == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "", rows, check_row);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }

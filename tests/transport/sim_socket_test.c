@@ -8,6 +8,7 @@
 #include "net.h"
 #include "rng.h"
 #include "sim_world.h"
+#include "suite.h"
 #include "wire/greeting.h"
 
 /* ---- the first round trips ------------------------------------------ */
@@ -947,30 +948,10 @@ a_seed_tells_the_same_story_each_time(void **state)
     assert_true(differ);
 }
 
-/* ---- main ----------------------------------------------------------- */
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static struct CMUnitTest rows[64];
-static char row_names[64][128];
-static size_t rows_count;
-
-static void
-add_row(const char *prefix, const char *name, CMUnitTestFunction fn, const void *row)
-{
-    snprintf(row_names[rows_count], sizeof row_names[0], "%s: %s", prefix, name);
-    rows[rows_count] = (struct CMUnitTest){
-        .name = row_names[rows_count],
-        .test_func = fn,
-        .initial_state = (void *)(uintptr_t)row,
-    };
-    rows_count++;
-}
-
 int
 main(void)
 {
-    const struct CMUnitTest single[] = {
+    static const struct CMUnitTest fixed[] = {
         cmocka_unit_test(a_blocking_round_trip_crosses_the_world),
         cmocka_unit_test(messages_wait_for_a_peer_that_comes_late),
         cmocka_unit_test(subscriptions_come_back_with_the_connection),
@@ -988,15 +969,11 @@ main(void)
         cmocka_unit_test(two_hundred_peers_all_get_their_answer),
         cmocka_unit_test(a_seed_tells_the_same_story_each_time),
     };
-    int failed;
+    static test_suite suite;
 
-    for (size_t i = 0; i < COUNT(lingers); i++)
-        add_row("closing", lingers[i].name, check_linger, &lingers[i]);
-    for (size_t i = 0; i < COUNT(laws); i++)
-        add_row("the law", laws[i].name, check_law_row, &laws[i]);
-    for (size_t i = 0; i < COUNT(lives); i++)
-        add_row("failing allocations", lives[i].name, check_life, &lives[i]);
-    failed = cmocka_run_group_tests(single, NULL, NULL);
-    failed += _cmocka_run_group_tests("rows", rows, rows_count, NULL, NULL);
-    return failed == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "closing: ", lingers, check_linger);
+    TEST_SUITE_ROWS(&suite, "the law: ", laws, check_law_row);
+    TEST_SUITE_ROWS(&suite, "failing allocations: ", lives, check_life);
+    TEST_SUITE_ADD(&suite, fixed);
+    return test_suite_run(&suite);
 }
