@@ -5,35 +5,8 @@
 #include <stdio.h>
 
 #include "fail_alloc.h"
+#include "rig.h"
 #include "sennit/cluster.h"
-
-typedef struct place {
-    sennit_loop *loop;
-    sennit_bus *bus;
-} place;
-
-static int
-open_place(void **state)
-{
-    place *here = calloc(1, sizeof *here);
-
-    assert_non_null(here);
-    assert_int_equal(sennit_loop_open(&here->loop, NULL), SENNIT_OK);
-    assert_int_equal(sennit_bus_open(&here->bus, here->loop, NULL), SENNIT_OK);
-    *state = here;
-    return 0;
-}
-
-static int
-close_place(void **state)
-{
-    place *here = *state;
-
-    sennit_bus_close(here->bus);
-    sennit_loop_close(here->loop);
-    free(here);
-    return 0;
-}
 
 static uint64_t
 links(const sennit_bus *bus)
@@ -45,7 +18,8 @@ links(const sennit_bus *bus)
 }
 
 static void
-assert_refused(place *here, const char *directory, sennit_err err, const char *problem)
+assert_refused(rig_place *here, const char *directory, sennit_err err,
+               const char *problem)
 {
     sennit_cluster_problem why;
     sennit_cluster *cluster;
@@ -70,7 +44,7 @@ what_is_not_built_says_so_by_name(void **state)
 static void
 a_malformed_list_is_refused_with_the_entry_and_leaves_no_links(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
 
     assert_refused(
         here, "tcp://127.0.0.1:1", SENNIT_EINVAL,
@@ -95,7 +69,7 @@ a_malformed_list_is_refused_with_the_entry_and_leaves_no_links(void **state)
 static void
 one_list_serves_all_nodes(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_bus *nodes[3];
     sennit_cluster *clusters[3];
     char directory[256] = "static:";
@@ -133,7 +107,7 @@ one_list_serves_all_nodes(void **state)
 static void
 a_link_the_bus_had_before_stays(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_cluster *cluster;
 
     assert_int_equal(sennit_bus_link(here->bus, "tcp://127.0.0.1:1"), SENNIT_OK);
@@ -181,13 +155,11 @@ without_memory_no_link_is_left(void **state)
     assert_true(test_alloc_every_failure(open_with_failing_memory, NULL) > 4);
 }
 
-#define PLACE_TEST(name) cmocka_unit_test_setup_teardown(name, open_place, close_place)
-
 static const struct CMUnitTest tests[] = {
-    PLACE_TEST(what_is_not_built_says_so_by_name),
-    PLACE_TEST(a_malformed_list_is_refused_with_the_entry_and_leaves_no_links),
-    PLACE_TEST(one_list_serves_all_nodes),
-    PLACE_TEST(a_link_the_bus_had_before_stays),
+    RIG_PLACE_TEST(what_is_not_built_says_so_by_name),
+    RIG_PLACE_TEST(a_malformed_list_is_refused_with_the_entry_and_leaves_no_links),
+    RIG_PLACE_TEST(one_list_serves_all_nodes),
+    RIG_PLACE_TEST(a_link_the_bus_had_before_stays),
     cmocka_unit_test(without_memory_no_link_is_left),
 };
 

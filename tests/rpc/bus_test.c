@@ -4,40 +4,12 @@
 
 #include "rig.h"
 
-typedef struct place {
-    sennit_loop *loop;
-    sennit_bus *bus;
-} place;
-
-static int
-open_place(void **state)
-{
-    place *here = calloc(1, sizeof *here);
-
-    assert_non_null(here);
-    assert_int_equal(sennit_loop_open(&here->loop, NULL), SENNIT_OK);
-    assert_int_equal(sennit_bus_open(&here->bus, here->loop, NULL), SENNIT_OK);
-    *state = here;
-    return 0;
-}
-
-static int
-close_place(void **state)
-{
-    place *here = *state;
-
-    sennit_bus_close(here->bus);
-    sennit_loop_close(here->loop);
-    free(here);
-    return 0;
-}
-
 /* ---- Choosing --------------------------------------------------------- */
 
 static void
 D4_a_send_reaches_one_consumer_in_turn(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker workers[3] = { { .task = WORKER_NOTHING } };
 
     for (int i = 0; i < 3; i++)
@@ -56,7 +28,7 @@ D4_a_send_reaches_one_consumer_in_turn(void **state)
 static void
 D6_an_event_reaches_every_consumer_once(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker workers[4] = { { .task = WORKER_NOTHING } };
     size_t nodes = 9;
 
@@ -80,7 +52,7 @@ D6_an_event_reaches_every_consumer_once(void **state)
 static void
 D6_an_event_nobody_hears_is_counted_and_no_error(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
 
     assert_int_equal(sennit_bus_publish(here->bus, "a", rig_bytes("x"), NULL, NULL),
                      SENNIT_OK);
@@ -90,7 +62,7 @@ D6_an_event_nobody_hears_is_counted_and_no_error(void **state)
 static void
 D10_a_pattern_takes_no_sends_and_no_requests(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_ECHO };
     outcome out;
 
@@ -111,7 +83,7 @@ a_consumer_nobody_names_lives_as_long_as_its_bus(void **state)
     static const sennit_method methods[] = { { "get", NULL } };
     static const sennit_service service = { sizeof(sennit_service), "shop.Pricing",
                                             methods, 1 };
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_ECHO };
     outcome out;
 
@@ -159,7 +131,7 @@ keep_rejection(const sennit_dead_letter *letter, void *arg)
 static void
 B6_what_a_handler_rejects_is_refused_or_a_dead_letter(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     rejection kept = { 0, "" };
     outcome out;
 
@@ -184,7 +156,7 @@ B6_what_a_handler_rejects_is_refused_or_a_dead_letter(void **state)
 static void
 a_malformed_address_is_refused_at_once(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_consumer *consumer;
     outcome out;
 
@@ -206,7 +178,7 @@ a_malformed_address_is_refused_at_once(void **state)
 static void
 R1_a_reply_reaches_the_caller_once(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_ECHO };
     outcome out;
 
@@ -223,7 +195,7 @@ R1_a_reply_reaches_the_caller_once(void **state)
 static void
 no_handlers_is_told_at_once_with_the_address(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     outcome out;
 
     (void)rig_request(here->bus, "no.body", "x", SENNIT_TIMEOUT_NONE, &out);
@@ -236,7 +208,7 @@ no_handlers_is_told_at_once_with_the_address(void **state)
 static void
 R5_a_handler_that_keeps_its_reply_too_long_times_out(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_KEEP };
     outcome out;
 
@@ -277,7 +249,7 @@ block(sennit_ctx *ctx, sennit_bytes body, void *arg)
 static void
 R7_a_request_found_expired_is_not_run(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_blocker blocker = { here->loop, 30, 0 };
     sennit_consumer *consumer;
     outcome first;
@@ -302,7 +274,7 @@ R7_a_request_found_expired_is_not_run(void **state)
 static void
 R8_a_cancelled_request_that_waits_is_not_run(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_ECHO };
     sennit_call call;
     outcome out;
@@ -321,7 +293,7 @@ R8_a_cancelled_request_that_waits_is_not_run(void **state)
 static void
 R8_a_cancelled_request_that_ran_says_so_and_its_reply_is_void(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_KEEP };
     sennit_call call;
     outcome out;
@@ -341,7 +313,7 @@ R8_a_cancelled_request_that_ran_says_so_and_its_reply_is_void(void **state)
 static void
 R9_a_reply_may_come_after_the_handler_returned(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_KEEP };
     outcome out;
 
@@ -359,7 +331,7 @@ R9_a_reply_may_come_after_the_handler_returned(void **state)
 static void
 R9_a_second_answer_is_refused(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_KEEP };
     outcome out;
 
@@ -381,7 +353,7 @@ R9_a_second_answer_is_refused(void **state)
 static void
 R9_a_handler_that_forgets_to_answer_gives_no_reply_at_once(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_NOTHING };
     outcome out;
 
@@ -395,7 +367,7 @@ R9_a_handler_that_forgets_to_answer_gives_no_reply_at_once(void **state)
 static void
 R9_a_dropped_reply_gives_no_reply_at_once(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_KEEP };
     outcome out;
 
@@ -430,7 +402,7 @@ fail_in_words(sennit_ctx *ctx, sennit_bytes body, void *arg)
 static void
 a_handlers_failure_reaches_the_caller_in_its_own_words(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_consumer *consumer;
     outcome out;
 
@@ -456,7 +428,7 @@ a_handlers_failure_reaches_the_caller_in_its_own_words(void **state)
 static void
 ask_again(sennit_bytes body, const sennit_error *error, void *arg)
 {
-    place *here = ((void **)arg)[0];
+    rig_place *here = ((void **)arg)[0];
     outcome *second = ((void **)arg)[1];
 
     (void)body;
@@ -467,7 +439,7 @@ ask_again(sennit_bytes body, const sennit_error *error, void *arg)
 static void
 a_callback_may_start_the_next_request(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_ECHO };
     outcome second = { 0 };
     void *both[2] = { here, &second };
@@ -501,7 +473,7 @@ pass_on(sennit_ctx *ctx, sennit_bytes body, void *arg)
 static void
 R5_a_nested_call_has_what_is_left_of_its_handlers_budget(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker inner = { .task = WORKER_KEEP };
     test_relay relay = { .timeout_ms = 0 };
     sennit_consumer *consumer;
@@ -524,7 +496,7 @@ R5_a_nested_call_has_what_is_left_of_its_handlers_budget(void **state)
 static void
 R8_cancelling_a_request_cancels_the_calls_made_for_it(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker inner = { .task = WORKER_KEEP };
     test_relay relay = { .timeout_ms = SENNIT_TIMEOUT_NONE };
     sennit_consumer *consumer;
@@ -558,7 +530,7 @@ count_dead(const sennit_dead_letter *letter, void *arg)
 static void
 B1_a_full_mailbox_refuses_and_the_next_consumer_is_tried(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_consume_opts opts = { .mailbox_max_msgs = 2 };
     test_worker workers[2] = { { .task = WORKER_ECHO }, { .task = WORKER_ECHO } };
     sennit_consumer *consumer;
@@ -584,7 +556,7 @@ B1_a_full_mailbox_refuses_and_the_next_consumer_is_tried(void **state)
 static void
 B1_a_mailbox_is_also_limited_in_bytes(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_consume_opts opts = { .mailbox_max_bytes = 6000 };
     static char large[5000];
     test_worker worker = { .task = WORKER_NOTHING };
@@ -607,7 +579,7 @@ B1_a_mailbox_is_also_limited_in_bytes(void **state)
 static void
 B6_what_an_event_could_not_be_given_to_is_a_dead_letter(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_consume_opts opts = { .mailbox_max_msgs = 1 };
     test_worker slow = { .task = WORKER_NOTHING };
     test_worker quick = { .task = WORKER_NOTHING };
@@ -646,7 +618,7 @@ cancel_on_death(const sennit_dead_letter *letter, void *arg)
 static void
 B6_one_who_hears_of_a_dead_letter_may_change_the_bus(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_consume_opts opts = { .mailbox_max_msgs = 1 };
     test_worker worker = { .task = WORKER_NOTHING };
     static const uint8_t body[100];
@@ -670,7 +642,7 @@ B6_one_who_hears_of_a_dead_letter_may_change_the_bus(void **state)
 static void
 a_cancelled_consumer_answers_what_waited(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_ECHO };
     sennit_consumer *consumer = rig_consume(here->bus, "echo", &worker);
     unsigned counts[SENNIT_DEAD_COUNT] = { 0 };
@@ -701,7 +673,7 @@ cancel_oneself(sennit_ctx *ctx, sennit_bytes body, void *arg)
 static void
 a_handler_may_cancel_its_own_consumer(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_consumer *consumer;
     outcome first;
     outcome second;
@@ -734,7 +706,7 @@ read_header(sennit_ctx *ctx, sennit_bytes body, void *arg)
 static void
 H1_headers_reach_the_handler(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_header header = { sennit_str_of("traceparent"), rig_bytes("00-1-2-3") };
     sennit_call_opts opts = { .headers = &header, .headers_count = 1 };
     sennit_consumer *consumer;
@@ -790,7 +762,7 @@ typed_result(sennit_bytes body, const sennit_error *error, sennit_arena *arena,
 static void
 R10_a_service_answers_its_methods_and_refuses_others(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_consumer *consumer;
     sennit_client client;
     unsigned gets = 0;
@@ -842,7 +814,7 @@ R10_a_service_answers_its_methods_and_refuses_others(void **state)
 static void
 too_large_is_told_by_the_sender(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_bus_opts opts = SENNIT_BUS_OPTS_DEFAULT;
     static uint8_t large[2000];
     test_worker worker = { .task = WORKER_ECHO };
@@ -893,7 +865,7 @@ try_to_block(sennit_ctx *ctx, sennit_bytes body, void *arg)
 static void
 A5_a_blocking_call_inside_a_handler_is_refused(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_consumer *consumer;
     outcome out;
 
@@ -908,7 +880,7 @@ A5_a_blocking_call_inside_a_handler_is_refused(void **state)
 static void
 a_plain_thread_may_wait_for_its_reply(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_ECHO };
     sennit_call_opts opts = { .timeout_ms = 20 };
     sennit_consumer *consumer;
@@ -949,7 +921,7 @@ a_plain_thread_may_wait_for_its_reply(void **state)
 static void
 closing_ends_every_call_with_closed(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker slow = { .task = WORKER_KEEP };
     outcome running;
     outcome waiting;
@@ -1006,7 +978,7 @@ close_the_bus(sennit_ctx *ctx, sennit_bytes body, void *arg)
 static void
 a_handler_may_close_its_bus(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_consumer *consumer;
     bool closed = false;
     outcome out;
@@ -1051,7 +1023,7 @@ ask_oneself(sennit_ctx *ctx, sennit_bytes body, void *arg)
 static void
 R8_a_cancel_reaches_the_end_of_a_long_chain(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     descent down = { 0, 0 };
     sennit_consumer *consumer;
     outcome out;
@@ -1081,7 +1053,7 @@ send_again(sennit_ctx *ctx, sennit_bytes body, void *arg)
 static void
 outcomes_come_however_busy_the_mailboxes_are(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     test_worker echo = { .task = WORKER_ECHO };
     sennit_consumer *consumer;
     unsigned ticks = 0;
@@ -1106,7 +1078,7 @@ outcomes_come_however_busy_the_mailboxes_are(void **state)
 static void
 options_out_of_range_are_refused(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_bus_opts opts = SENNIT_BUS_OPTS_DEFAULT;
     sennit_bus *bus;
 
@@ -1123,7 +1095,7 @@ options_out_of_range_are_refused(void **state)
 static void
 calls_max_bounds_what_waits(void **state)
 {
-    place *here = *state;
+    rig_place *here = *state;
     sennit_bus_opts opts = SENNIT_BUS_OPTS_DEFAULT;
     test_worker worker = { .task = WORKER_KEEP };
     sennit_bus *bus;
@@ -1145,7 +1117,7 @@ static void
 D46_a_hundred_thousand_unanswered_requests_end_and_leave_nothing(void **state)
 {
     enum { BATCH = 1000, BATCHES = 100 };
-    place *here = *state;
+    rig_place *here = *state;
     test_worker worker = { .task = WORKER_KEEP };
     static outcome out[BATCH];
 
@@ -1168,48 +1140,46 @@ D46_a_hundred_thousand_unanswered_requests_end_and_leave_nothing(void **state)
                      BATCH * BATCHES);
 }
 
-#define PLACE_TEST(name) cmocka_unit_test_setup_teardown(name, open_place, close_place)
-
 static const struct CMUnitTest tests[] = {
-    PLACE_TEST(D4_a_send_reaches_one_consumer_in_turn),
-    PLACE_TEST(D6_an_event_reaches_every_consumer_once),
-    PLACE_TEST(D6_an_event_nobody_hears_is_counted_and_no_error),
-    PLACE_TEST(D10_a_pattern_takes_no_sends_and_no_requests),
-    PLACE_TEST(a_consumer_nobody_names_lives_as_long_as_its_bus),
-    PLACE_TEST(B6_what_a_handler_rejects_is_refused_or_a_dead_letter),
-    PLACE_TEST(a_malformed_address_is_refused_at_once),
-    PLACE_TEST(R1_a_reply_reaches_the_caller_once),
-    PLACE_TEST(no_handlers_is_told_at_once_with_the_address),
-    PLACE_TEST(R5_a_handler_that_keeps_its_reply_too_long_times_out),
-    PLACE_TEST(R7_a_request_found_expired_is_not_run),
-    PLACE_TEST(R8_a_cancelled_request_that_waits_is_not_run),
-    PLACE_TEST(R8_a_cancelled_request_that_ran_says_so_and_its_reply_is_void),
-    PLACE_TEST(R9_a_reply_may_come_after_the_handler_returned),
-    PLACE_TEST(R9_a_second_answer_is_refused),
-    PLACE_TEST(R9_a_handler_that_forgets_to_answer_gives_no_reply_at_once),
-    PLACE_TEST(R9_a_dropped_reply_gives_no_reply_at_once),
-    PLACE_TEST(a_handlers_failure_reaches_the_caller_in_its_own_words),
-    PLACE_TEST(a_callback_may_start_the_next_request),
-    PLACE_TEST(R5_a_nested_call_has_what_is_left_of_its_handlers_budget),
-    PLACE_TEST(R8_cancelling_a_request_cancels_the_calls_made_for_it),
-    PLACE_TEST(R8_a_cancel_reaches_the_end_of_a_long_chain),
-    PLACE_TEST(B1_a_full_mailbox_refuses_and_the_next_consumer_is_tried),
-    PLACE_TEST(B1_a_mailbox_is_also_limited_in_bytes),
-    PLACE_TEST(B6_what_an_event_could_not_be_given_to_is_a_dead_letter),
-    PLACE_TEST(B6_one_who_hears_of_a_dead_letter_may_change_the_bus),
-    PLACE_TEST(a_cancelled_consumer_answers_what_waited),
-    PLACE_TEST(a_handler_may_cancel_its_own_consumer),
-    PLACE_TEST(H1_headers_reach_the_handler),
-    PLACE_TEST(R10_a_service_answers_its_methods_and_refuses_others),
-    PLACE_TEST(too_large_is_told_by_the_sender),
-    PLACE_TEST(A5_a_blocking_call_inside_a_handler_is_refused),
-    PLACE_TEST(a_plain_thread_may_wait_for_its_reply),
-    PLACE_TEST(closing_ends_every_call_with_closed),
-    PLACE_TEST(a_handler_may_close_its_bus),
-    PLACE_TEST(outcomes_come_however_busy_the_mailboxes_are),
-    PLACE_TEST(options_out_of_range_are_refused),
-    PLACE_TEST(calls_max_bounds_what_waits),
-    PLACE_TEST(D46_a_hundred_thousand_unanswered_requests_end_and_leave_nothing),
+    RIG_PLACE_TEST(D4_a_send_reaches_one_consumer_in_turn),
+    RIG_PLACE_TEST(D6_an_event_reaches_every_consumer_once),
+    RIG_PLACE_TEST(D6_an_event_nobody_hears_is_counted_and_no_error),
+    RIG_PLACE_TEST(D10_a_pattern_takes_no_sends_and_no_requests),
+    RIG_PLACE_TEST(a_consumer_nobody_names_lives_as_long_as_its_bus),
+    RIG_PLACE_TEST(B6_what_a_handler_rejects_is_refused_or_a_dead_letter),
+    RIG_PLACE_TEST(a_malformed_address_is_refused_at_once),
+    RIG_PLACE_TEST(R1_a_reply_reaches_the_caller_once),
+    RIG_PLACE_TEST(no_handlers_is_told_at_once_with_the_address),
+    RIG_PLACE_TEST(R5_a_handler_that_keeps_its_reply_too_long_times_out),
+    RIG_PLACE_TEST(R7_a_request_found_expired_is_not_run),
+    RIG_PLACE_TEST(R8_a_cancelled_request_that_waits_is_not_run),
+    RIG_PLACE_TEST(R8_a_cancelled_request_that_ran_says_so_and_its_reply_is_void),
+    RIG_PLACE_TEST(R9_a_reply_may_come_after_the_handler_returned),
+    RIG_PLACE_TEST(R9_a_second_answer_is_refused),
+    RIG_PLACE_TEST(R9_a_handler_that_forgets_to_answer_gives_no_reply_at_once),
+    RIG_PLACE_TEST(R9_a_dropped_reply_gives_no_reply_at_once),
+    RIG_PLACE_TEST(a_handlers_failure_reaches_the_caller_in_its_own_words),
+    RIG_PLACE_TEST(a_callback_may_start_the_next_request),
+    RIG_PLACE_TEST(R5_a_nested_call_has_what_is_left_of_its_handlers_budget),
+    RIG_PLACE_TEST(R8_cancelling_a_request_cancels_the_calls_made_for_it),
+    RIG_PLACE_TEST(R8_a_cancel_reaches_the_end_of_a_long_chain),
+    RIG_PLACE_TEST(B1_a_full_mailbox_refuses_and_the_next_consumer_is_tried),
+    RIG_PLACE_TEST(B1_a_mailbox_is_also_limited_in_bytes),
+    RIG_PLACE_TEST(B6_what_an_event_could_not_be_given_to_is_a_dead_letter),
+    RIG_PLACE_TEST(B6_one_who_hears_of_a_dead_letter_may_change_the_bus),
+    RIG_PLACE_TEST(a_cancelled_consumer_answers_what_waited),
+    RIG_PLACE_TEST(a_handler_may_cancel_its_own_consumer),
+    RIG_PLACE_TEST(H1_headers_reach_the_handler),
+    RIG_PLACE_TEST(R10_a_service_answers_its_methods_and_refuses_others),
+    RIG_PLACE_TEST(too_large_is_told_by_the_sender),
+    RIG_PLACE_TEST(A5_a_blocking_call_inside_a_handler_is_refused),
+    RIG_PLACE_TEST(a_plain_thread_may_wait_for_its_reply),
+    RIG_PLACE_TEST(closing_ends_every_call_with_closed),
+    RIG_PLACE_TEST(a_handler_may_close_its_bus),
+    RIG_PLACE_TEST(outcomes_come_however_busy_the_mailboxes_are),
+    RIG_PLACE_TEST(options_out_of_range_are_refused),
+    RIG_PLACE_TEST(calls_max_bounds_what_waits),
+    RIG_PLACE_TEST(D46_a_hundred_thousand_unanswered_requests_end_and_leave_nothing),
 };
 
 SENNIT_TEST_MAIN(tests)

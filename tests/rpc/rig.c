@@ -5,6 +5,29 @@
 
 #define PATIENCE_NS (UINT64_C(10) * 1000 * 1000 * 1000)
 
+int
+rig_open_place(void **state)
+{
+    rig_place *here = calloc(1, sizeof *here);
+
+    assert_non_null(here);
+    assert_int_equal(sennit_loop_open(&here->loop, NULL), SENNIT_OK);
+    assert_int_equal(sennit_bus_open(&here->bus, here->loop, NULL), SENNIT_OK);
+    *state = here;
+    return 0;
+}
+
+int
+rig_close_place(void **state)
+{
+    rig_place *here = *state;
+
+    sennit_bus_close(here->bus);
+    sennit_loop_close(here->loop);
+    free(here);
+    return 0;
+}
+
 void
 rig_turn_until(sennit_loop *loop, bool (*done)(void *arg), void *arg)
 {

@@ -7,6 +7,18 @@
 /* What the bus suites share: a loop to turn, outcomes that are kept, and a consumer
  * that does what it is told. */
 
+/* A loop and a bus in it, as *state of a test. */
+typedef struct rig_place {
+    sennit_loop *loop;
+    sennit_bus *bus;
+} rig_place;
+
+int rig_open_place(void **state);
+int rig_close_place(void **state);
+
+#define RIG_PLACE_TEST(test)                                                             \
+    cmocka_unit_test_setup_teardown(test, rig_open_place, rig_close_place)
+
 /* Turns `loop` until `done(arg)`; fails the test when that takes ten seconds. */
 void rig_turn_until(sennit_loop *loop, bool (*done)(void *arg), void *arg);
 
