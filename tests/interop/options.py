@@ -7,6 +7,18 @@ from raw import RawListener
 from suite import equal, main, until
 
 
+def ask_twice(req, rep):
+    """Relaxed: a second request may follow before the reply to the first, which is then
+    dropped by its number."""
+    req.send([b"forgotten"])
+    equal(rep.recv(), [b"forgotten"], "request")
+    req.send([b"meant"])
+    rep.send([b"late"])
+    equal(rep.recv(), [b"meant"], "request")
+    rep.send([b"in time"])
+    equal(req.recv(), [b"in time"], "reply")
+
+
 def correlated_requests(bench):
     rep = bench.ours("REP")
     req = bench.theirs("REQ", req_correlate=1, req_relaxed=1)
@@ -16,15 +28,7 @@ def correlated_requests(bench):
         equal(rep.recv(), [b"%d" % n], "request")
         rep.send([b"re %d" % n])
         equal(req.recv(), [b"re %d" % n], "reply")
-    # Relaxed: a second request may follow before the reply to the first, which is
-    # then dropped by its number.
-    req.send([b"forgotten"])
-    equal(rep.recv(), [b"forgotten"], "request")
-    req.send([b"meant"])
-    rep.send([b"late"])
-    equal(rep.recv(), [b"meant"], "request")
-    rep.send([b"in time"])
-    equal(req.recv(), [b"in time"], "reply")
+    ask_twice(req, rep)
 
 
 def probes_router(bench):
@@ -136,13 +140,7 @@ def we_are_relaxed(bench):
     req = bench.ours("REQ", req_correlate=True, req_relaxed=True)
     rep = bench.theirs("REP")
     bench.join("tcp", rep, req)
-    req.send([b"forgotten"])
-    equal(rep.recv(), [b"forgotten"], "request")
-    req.send([b"meant"])
-    rep.send([b"late"])
-    equal(rep.recv(), [b"meant"], "request")
-    rep.send([b"in time"])
-    equal(req.recv(), [b"in time"], "reply")
+    ask_twice(req, rep)
 
 
 def we_probe(kind):

@@ -16,21 +16,28 @@ def fill(sock):
     return count
 
 
+def jam(push, pull):
+    """Fills what there is between them, reads it, and sends once more. Gives how many
+    messages passed."""
+    count = fill(push)
+    assert count >= 100, f"only {count} messages were taken"
+    for i in range(count):
+        equal(pull.recv(), [b"%d" % i, BODY], "message")
+    push.send([b"again"])
+    equal(pull.recv(), [b"again"], "message after the jam")
+    return count + 1
+
+
 def push_to_a_slow_pull(transport):
     def run(bench):
         # Small buffers: else the kernel alone holds megabytes of it.
         push = bench.ours("PUSH", send_hwm_msgs=100)
         pull = bench.theirs("PULL", rcvhwm=100, rcvbuf=4096)
         bench.join(transport, pull, push)
-        count = fill(push)
-        assert count >= 100, f"only {count} messages were taken"
-        for i in range(count):
-            equal(pull.recv(), [b"%d" % i, BODY], "message")
-        push.send([b"again"])
-        equal(pull.recv(), [b"again"], "message after the jam")
+        count = jam(push, pull)
         stats = push.stats()
         equal((stats["sent_msgs"], stats["delivered_msgs"], stats["queued_msgs"]),
-              (count + 1, count + 1, 0), "sent, delivered, queued")
+              (count, count, 0), "sent, delivered, queued")
     return run
 
 
@@ -39,12 +46,7 @@ def pull_that_does_not_read(transport):
         pull = bench.ours("PULL", recv_hwm_msgs=100)
         push = bench.theirs("PUSH", sndhwm=100, sndbuf=4096)
         bench.join(transport, pull, push)
-        count = fill(push)
-        assert count >= 100, f"only {count} messages were taken"
-        for i in range(count):
-            equal(pull.recv(), [b"%d" % i, BODY], "message")
-        push.send([b"again"])
-        equal(pull.recv(), [b"again"], "message after the jam")
+        jam(push, pull)
     return run
 
 
