@@ -91,13 +91,17 @@ fresh_name(const char *prefix)
 }
 
 const char *
+net_fresh(transport via)
+{
+    return via == TCP   ? "tcp://127.0.0.1:*"
+           : via == IPC ? "ipc://*"
+                        : fresh_name("inproc://n");
+}
+
+const char *
 net_bind(sennit_sock *sock, transport via)
 {
-    const char *wanted = via == TCP   ? "tcp://127.0.0.1:*"
-                         : via == IPC ? "ipc://*"
-                                      : fresh_name("inproc://n");
-
-    assert_int_equal(sennit_sock_bind(sock, wanted), SENNIT_OK);
+    assert_int_equal(sennit_sock_bind(sock, net_fresh(via)), SENNIT_OK);
     return sennit_sock_last_endpoint(sock);
 }
 

@@ -44,6 +44,9 @@ sennit_bytes net_bytes(const char *text);
 
 void net_subscribe(sennit_sock *sock, const char *topic);
 
+/* What to bind for an endpoint that nobody has; the text is valid until the next call. */
+const char *net_fresh(transport via);
+
 /* Binds to a fresh endpoint and tells it; the text is valid until the next call. */
 const char *net_bind(sennit_sock *sock, transport via);
 

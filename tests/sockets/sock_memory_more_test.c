@@ -75,12 +75,6 @@ hears(sennit_sock *sock, char last[64])
     return true;
 }
 
-static const char *
-fresh(transport via)
-{
-    return via == TCP ? "tcp://127.0.0.1:*" : via == IPC ? "ipc://*" : "inproc://fresh";
-}
-
 /* ---- options that point to something ------------------------------------ */
 
 static const sennit_property properties[] = { { "X-One", { (const uint8_t *)"1", 1 } },
@@ -229,7 +223,7 @@ a_named_peer_is_reached_again_and_again(test_alloc *alloc, void *arg)
     open_loop(&n, alloc);
     router = open_sock(&n, SENNIT_ROUTER, &router_opts);
     dealer = open_sock(&n, SENNIT_DEALER, &opts);
-    WORKS(err, sennit_sock_bind(dealer, fresh(*via)));
+    WORKS(err, sennit_sock_bind(dealer, net_fresh(*via)));
     snprintf(endpoint, sizeof endpoint, "%s", sennit_sock_last_endpoint(dealer));
     WORKS(err, sennit_sock_connect_as(router, endpoint, BYTES("them")));
     reach(&n, router, dealer, "first");
@@ -253,7 +247,7 @@ a_named_peer_is_reached_again_and_again(test_alloc *alloc, void *arg)
 
     assert_int_equal(sennit_sock_disconnect(router, endpoint), SENNIT_OK);
     assert_int_equal(sennit_sock_unbind(dealer, endpoint), SENNIT_OK);
-    WORKS(err, sennit_sock_bind(dealer, fresh(*via)));
+    WORKS(err, sennit_sock_bind(dealer, net_fresh(*via)));
     /* Taken until the old connection has left. */
     do
         TWICE(err, sennit_sock_connect_as(router, sennit_sock_last_endpoint(dealer),
@@ -336,7 +330,7 @@ what_is_wanted_is_told_and_what_is_given_comes(test_alloc *alloc, void *arg)
     open_loop(&n, alloc);
     xpub = open_sock(&n, SENNIT_XPUB, &xpub_opts);
     xsub = open_sock(&n, SENNIT_XSUB, &opts);
-    WORKS(err, sennit_sock_bind(xpub, fresh(*via)));
+    WORKS(err, sennit_sock_bind(xpub, net_fresh(*via)));
     WORKS(err, sennit_sock_connect(xsub, sennit_sock_last_endpoint(xpub)));
     WORKS(err, sennit_sock_send_bytes(xsub, "\1wanted", 7, SENNIT_DONTWAIT));
     NET_DOING(&n, told && given)
@@ -426,7 +420,7 @@ a_slow_subscriber_hears_newer_and_newer(test_alloc *alloc, void *arg)
     b.pub = open_sock(&n, SENNIT_PUB, &pub_opts);
     sub = open_sock(&n, SENNIT_SUB, &opts);
     WORKS(err, sennit_sock_subscribe(sub, BYTES("")));
-    WORKS(err, sennit_sock_bind(b.pub, fresh(b.row->via)));
+    WORKS(err, sennit_sock_bind(b.pub, net_fresh(b.row->via)));
     WORKS(err, sennit_sock_connect(sub, sennit_sock_last_endpoint(b.pub)));
     sennit_msg_init(&msg);
     NET_DOING(&n, last > 100 && was_seen(&b, sub))

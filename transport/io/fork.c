@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "io/fork.h"
 
+#include <stdatomic.h>
+
 unsigned sni_forks;
 
-static pthread_once_t watched = PTHREAD_ONCE_INIT;
-static int refused;
+static atomic_bool watched;
 
 /* In the child, whose only thread this is. */
 static void
@@ -13,16 +14,17 @@ forked(void)
     sni_forks++;
 }
 
-static void
-watch(void)
-{
-    refused = pthread_atfork(NULL, NULL, forked);
-}
-
+/* Two threads that come here for the first time may both register: a fork counts twice
+ * then, which is as good. */
 sennit_err
 sni_forks_watch(void)
 {
-    return pthread_once(&watched, watch) == 0 && refused == 0 ? SENNIT_OK : SENNIT_ENOMEM;
+    if (atomic_load_explicit(&watched, memory_order_relaxed))
+        return SENNIT_OK;
+    if (pthread_atfork(NULL, NULL, forked) != 0)
+        return SENNIT_ENOMEM;
+    atomic_store_explicit(&watched, true, memory_order_relaxed);
+    return SENNIT_OK;
 }
 
 sennit_err

@@ -330,13 +330,18 @@ sni_resolver_new(sni_resolver **out, const sennit_resolver *hook, int wake_fd)
     sni_link_init(&resolver->asked);
     list_init(&resolver->waiting);
     list_init(&resolver->finished);
-    if (pthread_mutex_init(&resolver->lock, NULL) != 0 ||
-        pthread_cond_init(&resolver->changed, NULL) != 0) {
-        release(resolver);
-        return SENNIT_ENOMEM;
-    }
+    if (pthread_mutex_init(&resolver->lock, NULL) != 0)
+        goto fail_resolver;
+    if (pthread_cond_init(&resolver->changed, NULL) != 0)
+        goto fail_lock;
     *out = resolver;
     return SENNIT_OK;
+
+fail_lock:
+    pthread_mutex_destroy(&resolver->lock);
+fail_resolver:
+    release(resolver);
+    return SENNIT_ENOMEM;
 }
 
 static bool
