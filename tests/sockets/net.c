@@ -177,6 +177,15 @@ net_stats(const sennit_sock *sock)
     return stats;
 }
 
+sennit_peer
+net_only_peer(const sennit_sock *sock)
+{
+    sennit_peer peer;
+
+    assert_int_equal(sennit_sock_get_peers(sock, &peer, 1), 1);
+    return peer;
+}
+
 /* ---- messages ---------------------------------------------------------- */
 
 sennit_err

@@ -80,6 +80,9 @@ bool net_has_event(sennit_sock *sock, sennit_event_kind kind, sennit_event *out)
 
 sennit_sock_stats net_stats(const sennit_sock *sock);
 
+/* What is known of its one peer. */
+sennit_peer net_only_peer(const sennit_sock *sock);
+
 /* Sends and receives messages written as frames joined by '|'. */
 sennit_err net_try_send(sennit_sock *sock, const char *message, unsigned flags);
 void net_send(sennit_sock *sock, const char *message);

@@ -155,15 +155,6 @@ a_writer_at_its_mark_in_bytes_goes_on_when_its_peer_reads(void **state)
     }
 }
 
-static uint64_t
-unread_of(sennit_sock *sock)
-{
-    sennit_peer peer;
-
-    assert_int_equal(sennit_sock_get_peers(sock, &peer, 1), 1);
-    return peer.unread_msgs;
-}
-
 /* One receive may bring more than the mark; but none is asked for beyond it, until the
  * mark is raised. */
 static void
@@ -190,17 +181,17 @@ a_receiver_stops_at_its_mark_and_goes_on_when_it_is_raised(void **state)
             for (int k = 0; k < 4; k++) {
                 assert_int_equal(stuff(push, 100, 1), 1);
                 sennit_sock_flush(push);
-                NET_UNTIL(&n, unread_of(pull) == (uint64_t)k + 1);
+                NET_UNTIL(&n, net_only_peer(pull).unread_msgs == (uint64_t)k + 1);
             }
             assert_int_equal(stuff(push, 100, 1), 1);
             sennit_sock_flush(push);
             for (int k = 0; k < 20; k++)
                 assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
-            assert_int_equal(unread_of(pull), 4);
+            assert_int_equal(net_only_peer(pull).unread_msgs, 4);
             opts.recv_hwm_msgs = 0;
             opts.recv_hwm_bytes = 0;
             assert_int_equal(sennit_sock_set_opts(pull, &opts), SENNIT_OK);
-            NET_UNTIL(&n, unread_of(pull) == 5);
+            NET_UNTIL(&n, net_only_peer(pull).unread_msgs == 5);
             net_close(&n);
         }
     }

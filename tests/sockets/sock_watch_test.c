@@ -9,15 +9,6 @@
 static net n;
 
 static sennit_peer
-only_peer(const sennit_sock *sock)
-{
-    sennit_peer peer;
-
-    assert_int_equal(sennit_sock_get_peers(sock, &peer, 1), 1);
-    return peer;
-}
-
-static sennit_peer
 peer_number(const sennit_sock *sock, uint32_t number)
 {
     sennit_peer peers[8];
@@ -48,7 +39,7 @@ a_peer_is_told_with_all_that_is_known_of_it(void **state)
         router = net_sock(&n, SENNIT_ROUTER, NULL);
         dealer = net_sock(&n, SENNIT_DEALER, &opts);
         net_join(&n, router, dealer, (transport)via);
-        peer = only_peer(router);
+        peer = net_only_peer(router);
         assert_true(peer.number > 0);
         assert_true(peer.ready);
         assert_true(peer.accepted);
@@ -73,7 +64,7 @@ a_peer_is_told_with_all_that_is_known_of_it(void **state)
         } else {
             assert_int_equal(peer.pid, -1);
         }
-        peer = only_peer(dealer);
+        peer = net_only_peer(dealer);
         assert_true(peer.ready);
         assert_false(peer.accepted);
         assert_int_equal(peer.type, SENNIT_ROUTER);
@@ -96,7 +87,7 @@ a_connect_without_a_connection_is_a_peer_too(void **state)
     net_connect(push, endpoint);
     net_send(push, "waits");
     net_event(&n, push, SENNIT_EVENT_RETRYING);
-    peer = only_peer(push);
+    peer = net_only_peer(push);
     assert_int_equal(peer.number, 0);
     assert_false(peer.ready);
     assert_false(peer.accepted);
@@ -120,7 +111,7 @@ a_stranger_in_the_handshake_is_a_peer_that_is_not_ready(void **state)
     pull = net_sock(&n, SENNIT_PULL, NULL);
     fd = raw_connect(net_bind(pull, TCP));
     NET_UNTIL(&n, sennit_sock_get_peers(pull, NULL, 0) == 1);
-    peer = only_peer(pull);
+    peer = net_only_peer(pull);
     assert_false(peer.ready);
     assert_true(peer.accepted);
     assert_int_equal(peer.ready_at, 0);
@@ -216,12 +207,12 @@ what_is_unread_is_counted_in_messages_and_bytes(void **state)
         net_join(&n, pull, push, (transport)via);
         for (int i = 0; i < 5; i++)
             net_send(push, "ten octets");
-        NET_UNTIL(&n, only_peer(pull).unread_msgs == 5);
-        assert_true(only_peer(pull).unread_bytes >= 50);
-        assert_true(only_peer(pull).unread_bytes <= 70);
+        NET_UNTIL(&n, net_only_peer(pull).unread_msgs == 5);
+        assert_true(net_only_peer(pull).unread_bytes >= 50);
+        assert_true(net_only_peer(pull).unread_bytes <= 70);
         assert_string_equal(net_recv(pull), "ten octets");
-        assert_int_equal(only_peer(pull).unread_msgs, 4);
-        assert_int_equal(only_peer(pull).received_msgs, 1);
+        assert_int_equal(net_only_peer(pull).unread_msgs, 4);
+        assert_int_equal(net_only_peer(pull).received_msgs, 1);
         net_close(&n);
     }
 }
@@ -245,7 +236,7 @@ numbers_of_a_connect_go_on_over_reconnects(void **state)
     snprintf(endpoint, sizeof endpoint, "%s", sennit_sock_last_endpoint(pull));
     net_send(push, "one");
     assert_string_equal(net_recv(pull), "one");
-    before = only_peer(push);
+    before = net_only_peer(push);
     assert_int_equal(before.reconnects, 0);
     sennit_sock_close(pull);
     net_event(&n, push, SENNIT_EVENT_DISCONNECTED);
@@ -253,7 +244,7 @@ numbers_of_a_connect_go_on_over_reconnects(void **state)
     assert_int_equal(sennit_sock_bind(pull, endpoint), SENNIT_OK);
     net_send(push, "two");
     assert_string_equal(net_recv(pull), "two");
-    after = only_peer(push);
+    after = net_only_peer(push);
     assert_true(after.number > before.number);
     assert_int_equal(after.sent_msgs, 2);
     assert_int_equal(after.delivered_msgs, 2);
@@ -286,7 +277,7 @@ a_peers_properties_are_found_by_name_without_regard_to_case(void **state)
         push = net_sock(&n, SENNIT_PUSH, &opts);
         pull = net_sock(&n, SENNIT_PULL, NULL);
         net_join(&n, pull, push, (transport)via);
-        number = only_peer(pull).number;
+        number = net_only_peer(pull).number;
         assert_int_equal(sennit_sock_peer_property(pull, number, "x-nAME", &value),
                          SENNIT_OK);
         assert_int_equal(value.size, 6);
@@ -324,7 +315,7 @@ an_accepted_peer_that_is_disconnected_gets_what_was_queued_for_it(void **state)
         push = net_sock(&n, SENNIT_PUSH, &opts);
         pull = net_sock(&n, SENNIT_PULL, NULL);
         net_join(&n, push, pull, (transport)via);
-        number = only_peer(push).number;
+        number = net_only_peer(push).number;
         for (int i = 0; i < 100; i++)
             net_send(push, "queued");
         assert_int_equal(sennit_sock_disconnect_peer(push, number), SENNIT_OK);
@@ -336,7 +327,7 @@ an_accepted_peer_that_is_disconnected_gets_what_was_queued_for_it(void **state)
         assert_int_equal(sennit_sock_disconnect_peer(push, number), SENNIT_ENOENT);
         /* It comes back by itself. */
         NET_UNTIL(&n, net_stats(push).connections == 1);
-        assert_true(only_peer(push).number > number);
+        assert_true(net_only_peer(push).number > number);
         net_check_law(push);
         net_close(&n);
     }
@@ -355,7 +346,7 @@ an_inproc_peer_that_is_disconnected_reads_what_it_has(void **state)
     pull = net_sock(&n, SENNIT_PULL, NULL);
     net_join(&n, push, pull, INPROC);
     net_send(push, "one");
-    assert_int_equal(sennit_sock_disconnect_peer(push, only_peer(push).number),
+    assert_int_equal(sennit_sock_disconnect_peer(push, net_only_peer(push).number),
                      SENNIT_OK);
     net_event(&n, push, SENNIT_EVENT_DISCONNECTED);
     net_event(&n, pull, SENNIT_EVENT_DISCONNECTED);
@@ -381,13 +372,13 @@ one_that_we_connected_is_connected_again(void **state)
         push = net_sock(&n, SENNIT_PUSH, &opts);
         pull = net_sock(&n, SENNIT_PULL, NULL);
         net_join(&n, pull, push, (transport)via);
-        number = only_peer(push).number;
+        number = net_only_peer(push).number;
         for (int i = 0; i < 100; i++)
             net_send(push, "first");
         assert_int_equal(sennit_sock_disconnect_peer(push, number), SENNIT_OK);
         for (int i = 0; i < 100; i++)
             assert_string_equal(net_recv(pull), "first");
-        NET_UNTIL(&n, only_peer(push).number > number && only_peer(push).ready);
+        NET_UNTIL(&n, net_only_peer(push).number > number && net_only_peer(push).ready);
         net_send(push, "second");
         assert_string_equal(net_recv(pull), "second");
         assert_int_equal(net_stats(push).dropped_disconnect_msgs, 0);
@@ -501,7 +492,7 @@ a_receiver_that_has_stopped_hears_that_its_peer_left(void **state)
             /* The others stay with the kernel. */
             if (i == 9) {
                 sennit_sock_flush(push);
-                NET_UNTIL(&n, only_peer(pull).unread_msgs >= 5);
+                NET_UNTIL(&n, net_only_peer(pull).unread_msgs >= 5);
             }
         }
         sennit_sock_close(push);
@@ -539,12 +530,12 @@ what_a_subscriber_said_is_unread_until_it_is_received(void **state)
         for (int i = 0; i < 2; i++)
             assert_int_equal(sennit_sock_subscribe(xsub, topics[i]), SENNIT_OK);
         net_send(xsub, "message");
-        NET_UNTIL(&n, only_peer(xpub).unread_msgs == 3);
+        NET_UNTIL(&n, net_only_peer(xpub).unread_msgs == 3);
         assert_string_equal(net_recv(xpub), "\1a");
-        assert_int_equal(only_peer(xpub).unread_msgs, 2);
+        assert_int_equal(net_only_peer(xpub).unread_msgs, 2);
         assert_string_equal(net_recv(xpub), "\1b");
         assert_string_equal(net_recv(xpub), "message");
-        assert_int_equal(only_peer(xpub).unread_msgs, 0);
+        assert_int_equal(net_only_peer(xpub).unread_msgs, 0);
         net_close(&n);
     }
 }

@@ -106,6 +106,17 @@ pipe_fan(sni_pattern *pattern, sni_peer **peers, size_t count, sni_msg *msg, boo
     return kept;
 }
 
+/* A message was read to its end. The policy hears of that only when we return: until
+ * then nothing that comes would take the place of something older. */
+static void
+receive_again(sni_session *session)
+{
+    if (session->sock->opts.conflate)
+        sni_session_take_turns(session);
+    else
+        sni_session_receive(session);
+}
+
 static sennit_err
 pull_inq(sni_pipe *pipe, sni_msg *msg)
 {
@@ -120,7 +131,7 @@ pull_inq(sni_pipe *pipe, sni_msg *msg)
     sni_pipe_update_unread(pipe);
     /* The connection that came after the one these are from had to wait for them. */
     if (pipe->session != NULL && pipe->session->ready && !pipe->session->recv.pending)
-        sni_session_receive(pipe->session);
+        receive_again(pipe->session);
     return SENNIT_OK;
 }
 
@@ -140,7 +151,7 @@ pull_engine(sni_pipe *pipe, sni_msg *msg)
     pipe->counts.received_msgs++;
     pipe->peer.unread--;
     if (pipe->peer.unread == 0 || !session->recv.pending)
-        sni_session_receive(session);
+        receive_again(session);
     return SENNIT_OK;
 }
 
