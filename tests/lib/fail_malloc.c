@@ -33,7 +33,7 @@ counted(void *memory)
     return memory;
 }
 
-/* ---- what the linker puts in place of the names without __wrap_ --------------- */
+/* ---- what the linker puts in place of the names without __wrap_ ------ */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -125,7 +125,7 @@ __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo 
     return refuses() ? EAI_MEMORY : __real_getaddrinfo("127.0.0.1", service, hints, out);
 }
 
-/* ---- the runs ------------------------------------------------------------------- */
+/* ---- the runs -------------------------------------------------------- */
 
 uint64_t
 fail_malloc_every(void (*scenario)(const void *arg), const void *arg)

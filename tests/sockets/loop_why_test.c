@@ -34,7 +34,7 @@ leave_a_reason(bench *b)
     ((b)->n.alloc.limit_bytes = 1, (b)->came = (call), (b)->n.alloc.limit_bytes = 0,     \
      (b)->came)
 
-/* ---- sockets and their options ------------------------------------------- */
+/* ---- sockets and their options --------------------------------------- */
 
 static sennit_err
 open_with_bad_option(bench *b)
@@ -99,7 +99,7 @@ set_without_memory(bench *b)
     return WITHOUT_MEMORY(b, sennit_sock_set_opts(b->sock, &opts));
 }
 
-/* ---- endpoints ------------------------------------------------------------ */
+/* ---- endpoints ------------------------------------------------------- */
 
 static sennit_err
 bind_nothing(bench *b)
@@ -294,7 +294,7 @@ disconnect_a_name_that_is_not_connected(bench *b)
     return sennit_sock_disconnect(b->sock, "inproc://here");
 }
 
-/* ---- subscriptions ---------------------------------------------------------- */
+/* ---- subscriptions --------------------------------------------------- */
 
 static sennit_err
 subscribe(bench *b)
@@ -332,7 +332,7 @@ subscribe_without_memory(bench *b)
     return WITHOUT_MEMORY(b, subscribe(b));
 }
 
-/* ---- messages ---------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------- */
 
 static sennit_err
 send_one(bench *b)
@@ -453,7 +453,7 @@ bind_one_that_is_closed(bench *b)
     return b->came;
 }
 
-/* ---- loop, timers, peers ------------------------------------------------------- */
+/* ---- loop, timers, peers --------------------------------------------- */
 
 static sennit_err
 turn_after_shutdown(bench *b)
@@ -552,7 +552,7 @@ wait_after_shutdown(bench *b)
     return sennit_sock_wait_connections(b->sock, 1, -1);
 }
 
-/* ---- the table -------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------- */
 
 #define NONE (-1)
 
@@ -719,8 +719,7 @@ says_why(void **state)
     close_bench(&b);
 }
 
-/* ---- what is no failure --------------------------------------------------------------
- */
+/* ---- what is no failure ---------------------------------------------- */
 
 static void
 what_would_block_leaves_the_reason(void **state)

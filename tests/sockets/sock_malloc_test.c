@@ -18,7 +18,7 @@
 /* Too long to lie inside a message. */
 #define LONG "a text of more than fifty-five octets, which need memory of their own"
 
-/* ---- messages ---------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------- */
 
 static void
 count_release(void *data, void *arg)
@@ -88,7 +88,7 @@ messages_are_made(const void *arg)
     }
 }
 
-/* ---- loops --------------------------------------------------------------------- */
+/* ---- loops ----------------------------------------------------------- */
 
 static sennit_loop *
 open_loop(sennit_context *context, const sennit_resolver *resolver)
@@ -125,7 +125,7 @@ open_sock(sennit_loop *loop, sennit_sock_type type, const sennit_sock_opts *opts
     return sock;
 }
 
-/* ---- posting --------------------------------------------------------------------- */
+/* ---- posting --------------------------------------------------------- */
 
 #define POSTS 20
 
@@ -176,8 +176,7 @@ every_call_that_was_posted_runs_once(const void *arg)
     assert_int_equal(p.ran, 2 * POSTS);
 }
 
-/* ---- between two loops --------------------------------------------------------------
- */
+/* ---- between two loops ----------------------------------------------- */
 
 typedef struct between_row {
     const char *name;
@@ -294,7 +293,6 @@ turn_both(pairing *p)
     if (sennit_loop_now(p->loops[0]) - p->started > (sennit_time)DEADLINE_MS * 1000000u)
         fail_msg("not within %d ms", DEADLINE_MS);
     connect_if_ended(p);
-    receive_all(p);
 }
 
 static void
@@ -336,22 +334,106 @@ what_is_sent_to_another_loop_arrives(const void *arg)
         WORKS(err, sennit_sock_bind(p.binder, "inproc://between"));
     while (p.received < 2 * COUNT(texts)) {
         turn_both(&p);
+        receive_all(&p);
         for (size_t i = 0; i < COUNT(texts); i++)
             send_text(&p, texts[i]);
     }
     if (p.row->connecter == SENNIT_SUB) {
         WORKS(err, sennit_sock_unsubscribe(p.connecter, BYTES(LONG)));
         WORKS(err, sennit_sock_unsubscribe(p.connecter, BYTES("")));
-        while (net_stats(p.binder).subscriptions > 0)
+        while (net_stats(p.binder).subscriptions > 0) {
             turn_both(&p);
+            receive_all(&p);
+        }
     }
     for (int i = 0; i < 2; i++)
         sennit_loop_close(p.loops[i]);
     assert_int_equal(sennit_context_close(context), SENNIT_OK);
 }
 
-/* ---- host names
- * ------------------------------------------------------------------------ */
+/* ---- subscriptions within a message ---------------------------------- */
+
+/* What an XPUB was sent: whole messages, and notices between them. */
+typedef struct heard {
+    unsigned frames; /* of the message being received */
+    unsigned whole;
+    unsigned notices;
+} heard;
+
+static void
+hear_frame(heard *h, const sennit_msg *msg)
+{
+    sennit_bytes body = sennit_msg_bytes(msg);
+
+    if (h->frames == 0 && !sennit_msg_more(msg) && body.data[0] < 2) {
+        h->notices++;
+        return;
+    }
+    /* "1", "2" and the long last one: a part of a message would be followed by another.
+     */
+    h->frames++;
+    if (sennit_msg_more(msg)) {
+        assert_int_equal(body.size, 1);
+        assert_int_equal(body.data[0], '0' + h->frames);
+        return;
+    }
+    assert_int_equal(h->frames, 3);
+    assert_int_equal(body.size, sizeof LONG - 1);
+    h->frames = 0;
+    h->whole++;
+}
+
+static void
+hear_all(sennit_sock *xpub, heard *h)
+{
+    sennit_msg msg;
+    sennit_err err;
+
+    sennit_msg_init(&msg);
+    for (;;) {
+        TWICE(err, sennit_sock_recv(xpub, &msg, SENNIT_DONTWAIT));
+        if (err == SENNIT_EAGAIN)
+            break;
+        assert_int_equal(err, SENNIT_OK);
+        hear_frame(h, &msg);
+    }
+    sennit_msg_fini(&msg);
+}
+
+/* The publisher gets all of what is no subscription, or nothing. */
+static void
+a_message_with_a_subscription_in_it_is_not_torn(const void *arg)
+{
+    static const sennit_bytes frames[] = { { (const uint8_t *)"1", 1 },
+                                           { (const uint8_t *)"2", 1 },
+                                           { (const uint8_t *)"\1topic", 6 },
+                                           { (const uint8_t *)LONG, sizeof LONG - 1 } };
+    bool apart = *(const bool *)arg;
+    sennit_context *context = open_context();
+    pairing p = { .row = NULL };
+    heard h = { 0 };
+    sennit_err err;
+
+    for (int i = 0; i < 2; i++)
+        p.loops[i] = open_loop(apart ? context : NULL, NULL);
+    p.started = sennit_loop_now(p.loops[0]);
+    p.connecter = open_sock(p.loops[0], SENNIT_XSUB, NULL);
+    p.binder = open_sock(p.loops[apart], SENNIT_XPUB, NULL);
+    WORKS(err, sennit_sock_bind(p.binder, "inproc://between"));
+    while (h.whole < 2) {
+        turn_both(&p);
+        for (size_t i = 0; i < COUNT(frames); i++)
+            WORKS(err, sennit_sock_send_bytes(p.connecter, frames[i].data, frames[i].size,
+                                              i + 1 < COUNT(frames) ? SENNIT_MORE : 0));
+        hear_all(p.binder, &h);
+    }
+    assert_true(h.notices > 0);
+    for (int i = 0; i < 2; i++)
+        sennit_loop_close(p.loops[i]);
+    assert_int_equal(sennit_context_close(context), SENNIT_OK);
+}
+
+/* ---- host names ------------------------------------------------------ */
 
 static sennit_err
 resolve(void *arg, const char *host, bool ipv6, sennit_ip found[SENNIT_RESOLVED_MAX],
@@ -394,8 +476,7 @@ a_host_is_found(const void *arg)
     sennit_loop_close(n.loop);
 }
 
-/* ---- the rest
- * ------------------------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------- */
 
 static void
 options_are_set(const void *arg)
@@ -508,8 +589,7 @@ a_peer_gets_a_long_name(const void *arg)
     sennit_loop_close(n.loop);
 }
 
-/* ---- the tests
- * --------------------------------------------------------------------------------- */
+/* ---- the tests ------------------------------------------------------- */
 
 static const sennit_resolver own_resolver = { .resolve = resolve };
 static const transport ways[] = { TCP, IPC, INPROC };
@@ -527,7 +607,7 @@ survives(void **state)
     assert_true(fail_malloc_every(s->run, s->arg) > 3);
 }
 
-#define TESTS (COUNT(between) + 2 * COUNT(ways) + 5)
+#define TESTS (COUNT(between) + 2 * COUNT(ways) + 7)
 
 static struct CMUnitTest tests[TESTS];
 static scenario scenarios[TESTS];
@@ -553,6 +633,10 @@ main(void)
     for (size_t i = 0; i < COUNT(between); i++)
         add("between loops:", between[i].name, what_is_sent_to_another_loop_arrives,
             &between[i]);
+    add("a subscription in a message", "within a loop",
+        a_message_with_a_subscription_in_it_is_not_torn, &(const bool){ false });
+    add("a subscription in a message", "between loops",
+        a_message_with_a_subscription_in_it_is_not_torn, &(const bool){ true });
     add("the system finds a host", "", a_host_is_found, NULL);
     add("a resolver finds a host", "", a_host_is_found, &own_resolver);
     add("options are set", "", options_are_set, NULL);

@@ -1067,8 +1067,12 @@ sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
     size = sni_msg_size_of(msg);
     err =
         end->mate != NULL ? push_mate(pipe, msg, more) : sni_couple_push(pipe, msg, more);
-    pipe->counts.sent_bytes += err ? 0 : size;
-    return err;
+    if (err)
+        return err;
+    pipe->counts.sent_bytes += size;
+    end->begun = more;
+    end->torn = end->torn && more;
+    return SENNIT_OK;
 }
 
 sennit_err
@@ -1130,6 +1134,7 @@ sni_inproc_subscribe(sni_pipe *pipe, bool on, sennit_bytes topic)
     sni_msg_of(&msg)->peer = on ? SNI_FRAME_SUBSCRIBE : SNI_FRAME_CANCEL;
     err = end->mate != NULL ? subscribe_mate(end->mate, sni_msg_of(&msg))
                             : sni_couple_push(pipe, sni_msg_of(&msg), false);
+    end->torn = end->torn || (end->begun && err == SENNIT_OK);
     sennit_msg_fini(&msg);
     return err;
 }
@@ -1174,6 +1179,13 @@ sni_inproc_abandon(sni_pipe *pipe)
     /* The message that kept it is not in the middle any more. */
     if (end->due)
         sni_couple_ring(end->couple, SNI_CONNECTER);
+    end->begun = false;
+    if (!end->torn)
+        return;
+    /* What is sent next would be taken for the rest of it. */
+    end->torn = false;
+    sni_pipe_leave(pipe);
+    sni_inproc_end(pipe, SENNIT_ENOMEM, "no memory to queue a publication");
 }
 
 void

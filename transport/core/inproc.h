@@ -37,8 +37,10 @@ typedef struct sni_inproc {
     bool due;       /* somebody has bound the name in the middle of a message */
     bool met;       /* READY was said */
     bool parted;    /* the couple has ended */
-    bool behind;    /* it was not all, and the rest is heard in the next turn */
-    char name[];    /* what follows inproc:// */
+    bool begun;     /* a message was pushed in part */
+    bool torn;   /* of which the peer hears, with a subscription that came in between */
+    bool behind; /* it was not all, and the rest is heard in the next turn */
+    char name[]; /* what follows inproc:// */
 } sni_inproc;
 
 /* What a frame on its way is, in place of its peer's number. */
@@ -91,7 +93,7 @@ sennit_err sni_inproc_greet(sni_pipe *pipe, sennit_bytes body);
 void sni_inproc_resume(sni_pipe *pipe);
 
 /* The peer misses the whole message of which a frame could not be pushed; its further
- * frames are not pushed either. */
+ * frames are not pushed either. If it has heard a part of it the connection ends. */
 void sni_inproc_abandon(sni_pipe *pipe);
 
 /* Parts it at the end of the turn. Repeats are no-ops. */
