@@ -146,7 +146,7 @@ closing_loses_nothing_although_input_is_unread(void **state)
     static uint8_t body[1000];
     sennit_sock_opts opts = net_opts();
     sennit_sock *dealer;
-    uint8_t buffer[4096];
+    uint8_t buffer[4096] = { 0 };
     size_t received = 0;
     ssize_t got;
     int fd;
