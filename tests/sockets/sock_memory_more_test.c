@@ -518,6 +518,28 @@ subscribers_are_waited_for(test_alloc *alloc, void *arg)
     sennit_loop_close(n.loop);
 }
 
+/* Nobody comes for it, and after the first attempt nothing else happens. */
+static void
+what_is_too_old_is_dropped(test_alloc *alloc, void *arg)
+{
+    sennit_sock_opts opts = quick_opts();
+    sennit_sock *push;
+    sennit_err err;
+    net n;
+
+    (void)arg;
+    opts.send_age_max_ms = 1;
+    opts.reconnect_min_ms = 1000000;
+    opts.reconnect_max_ms = 1000000;
+    open_loop(&n, alloc);
+    push = open_sock(&n, SENNIT_PUSH, &opts);
+    WORKS(err, sennit_sock_connect(push, net_vacant(TCP)));
+    WORKS(err, sennit_sock_send_bytes(push, "old", 3, SENNIT_DONTWAIT));
+    NET_UNTIL(&n, net_stats(push).dropped_expired_msgs == 1);
+    assert_int_equal(net_stats(push).queued_msgs, 0);
+    sennit_loop_close(n.loop);
+}
+
 static void
 count_one(void *arg)
 {
@@ -572,7 +594,7 @@ survives(void **state)
     assert_true(test_alloc_every_failure(s->run, arg) > 3);
 }
 
-#define TESTS (COUNT(types) + 2 * COUNT(ways) + COUNT(slow) + 4)
+#define TESTS (COUNT(types) + 2 * COUNT(ways) + COUNT(slow) + 5)
 
 static struct CMUnitTest tests[TESTS];
 static scenario scenarios[TESTS];
@@ -607,6 +629,7 @@ main(void)
     add("a_name_is_handed_over", "", a_name_is_handed_over, NULL);
     add("endpoints_come_and_go", "", endpoints_come_and_go, NULL);
     add("subscribers_are_waited_for", "", subscribers_are_waited_for, NULL);
+    add("what_is_too_old_is_dropped", "", what_is_too_old_is_dropped, NULL);
     add("every_timer_fires", "", every_timer_fires, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }

@@ -122,9 +122,10 @@ watch_age(sni_pipe *pipe, sennit_time not_before)
     if (at == SENNIT_NEVER)
         return;
     at += age_max + pipe->outq.grain + 1;
-    /* Without memory for the timer the next push or write tries again. */
-    (void)sni_timers_start(&pipe->loop->timers, &pipe->age_timer,
-                           at > not_before ? at : not_before, on_aged, pipe);
+    if (sni_timers_start(&pipe->loop->timers, &pipe->age_timer,
+                         at > not_before ? at : not_before, on_aged, pipe) != SENNIT_OK &&
+        !sni_link_linked(&pipe->aging))
+        sni_list_push(&pipe->loop->again_aging, &pipe->aging);
 }
 
 static void
@@ -162,6 +163,13 @@ sni_fresh_prepare(sni_pipe *pipe)
 void
 sni_fresh_watch(sni_pipe *pipe)
 {
+    watch_age(pipe, 0);
+}
+
+void
+sni_fresh_again(sni_pipe *pipe)
+{
+    sni_link_remove(&pipe->aging);
     watch_age(pipe, 0);
 }
 

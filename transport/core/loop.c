@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "core/attempt.h"
 #include "core/dialer.h"
+#include "core/fresh.h"
 #include "core/inproc.h"
 #include "core/listener.h"
 #include "core/sock.h"
@@ -37,11 +38,10 @@ free_pools(sennit_loop *loop)
 static void
 init_lists(sennit_loop *loop)
 {
-    sni_link *lists[] = {
-        &loop->socks,           &loop->dirty,      &loop->again,
-        &loop->again_listeners, &loop->ending,     &loop->again_dialers,
-        &loop->touched,         &loop->dead_pipes, &loop->ending_inproc
-    };
+    sni_link *lists[] = { &loop->socks,           &loop->dirty,      &loop->again,
+                          &loop->again_listeners, &loop->ending,     &loop->again_dialers,
+                          &loop->touched,         &loop->dead_pipes, &loop->ending_inproc,
+                          &loop->again_aging };
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         sni_link_init(lists[i]);
@@ -379,6 +379,9 @@ go_on(sennit_loop *loop)
         sni_link_remove(link);
         sni_dialer_again(SNI_OWNER_OF(link, sni_dialer, again));
     }
+    take_list(&taken, &loop->again_aging);
+    while ((link = sni_list_first(&taken)) != NULL)
+        sni_fresh_again(SNI_OWNER_OF(link, sni_pipe, aging));
 }
 
 static bool
@@ -452,7 +455,8 @@ call_ready(sennit_loop *loop)
 static void
 plan_memory(sennit_loop *loop)
 {
-    if (!loop->short_of_memory && sni_list_empty(&loop->again_dialers))
+    if (!loop->short_of_memory && sni_list_empty(&loop->again_dialers) &&
+        sni_list_empty(&loop->again_aging))
         loop->memory_at = SENNIT_NEVER;
     else if (loop->memory_at == SENNIT_NEVER)
         loop->memory_at = sni_loop_now(loop) + SNI_MEMORY_RETRY_NS;

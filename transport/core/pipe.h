@@ -36,7 +36,8 @@ typedef struct sni_pipe {
     struct sni_session *session; /* stream: the connection, or NULL */
     struct sni_inproc *inproc;   /* inproc: the rest of it; NULL: stream */
     sni_counts counts;
-    sennit_timer age_timer; /* runs while something waits that will be too old */
+    sennit_timer age_timer; /* runs while something waits that will be too old ... */
+    sni_link aging;         /* ... or it is in the loop's list, for want of memory */
     bool particular;        /* conflates or counts the age: looks before each push */
     bool immediate;         /* takes messages only while it has a READY connection, and
                                drops them with it */
