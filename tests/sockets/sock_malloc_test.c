@@ -282,7 +282,7 @@ connect_if_ended(pairing *p)
 }
 
 static void
-turn_both(pairing *p)
+turn_loops(pairing *p)
 {
     for (int i = 0; i < 2; i++) {
         sennit_err err;
@@ -292,6 +292,12 @@ turn_both(pairing *p)
     }
     if (sennit_loop_now(p->loops[0]) - p->started > (sennit_time)DEADLINE_MS * 1000000u)
         fail_msg("not within %d ms", DEADLINE_MS);
+}
+
+static void
+turn_both(pairing *p)
+{
+    turn_loops(p);
     connect_if_ended(p);
 }
 
@@ -345,6 +351,84 @@ what_is_sent_to_another_loop_arrives(const void *arg)
             turn_both(&p);
             receive_all(&p);
         }
+    }
+    for (int i = 0; i < 2; i++)
+        sennit_loop_close(p.loops[i]);
+    assert_int_equal(sennit_context_close(context), SENNIT_OK);
+}
+
+/* Who has closed cannot be told that its messages found no memory: who should have had
+ * them counts them, and tells. */
+static void
+what_one_who_left_has_sent_arrives_or_is_counted(const void *arg)
+{
+    sennit_context *context = open_context();
+    pairing p = { .row = &between[0] };
+    sennit_sock_opts opts = net_opts();
+    sennit_event event;
+    sennit_err err;
+
+    (void)arg;
+    opts.linger_ms = -1;
+    for (int i = 0; i < 2; i++)
+        p.loops[i] = open_loop(context, NULL);
+    p.started = sennit_loop_now(p.loops[0]);
+    p.connecter = open_sock(p.loops[0], SENNIT_PUSH, &opts);
+    p.binder = open_sock(p.loops[1], SENNIT_PULL, NULL);
+    WORKS(err, sennit_sock_bind(p.binder, "inproc://between"));
+    connect_if_ended(&p);
+    for (size_t i = 0; i < COUNT(texts); i++)
+        send_text(&p, texts[i]);
+    sennit_sock_close(p.connecter);
+    while (p.received + net_stats(p.binder).dropped_memory_msgs < COUNT(texts)) {
+        turn_loops(&p);
+        receive_all(&p);
+    }
+    if (p.received < COUNT(texts)) {
+        assert_true(net_has_event(p.binder, SENNIT_EVENT_HANDSHAKE_FAILED, &event));
+        assert_int_equal(event.err, SENNIT_ENOMEM);
+        assert_int_equal(net_stats(p.binder).handshakes_failed, 1);
+    }
+    for (int i = 0; i < 2; i++)
+        sennit_loop_close(p.loops[i]);
+    assert_int_equal(sennit_context_close(context), SENNIT_OK);
+}
+
+/* The publisher had stopped at its marks: it hears the rest when the other one has gone,
+ * or tells that it has no memory for that. */
+static void
+what_one_who_left_has_said_is_heard_or_told(const void *arg)
+{
+    enum { MESSAGES = 8 };
+    bool apart = *(const bool *)arg;
+    sennit_context *context = open_context();
+    pairing p = { .row = &between[COUNT(between) - 1] };
+    sennit_sock_opts opts = net_opts();
+    sennit_event event;
+    unsigned said;
+    sennit_err err;
+
+    opts.recv_hwm_msgs = 1;
+    for (int i = 0; i < 2; i++)
+        p.loops[i] = open_loop(apart ? context : NULL, NULL);
+    p.started = sennit_loop_now(p.loops[0]);
+    p.connecter = open_sock(p.loops[0], SENNIT_XSUB, NULL);
+    p.binder = open_sock(p.loops[apart], SENNIT_XPUB, &opts);
+    WORKS(err, sennit_sock_bind(p.binder, "inproc://between"));
+    while (net_stats(p.connecter).connections == 0)
+        turn_both(&p);
+    for (int i = 0; i < MESSAGES; i++)
+        send_text(&p, LONG);
+    turn_loops(&p);
+    said = (unsigned)net_stats(p.connecter).delivered_msgs;
+    sennit_sock_close(p.connecter);
+    while (net_stats(p.binder).connections > 0)
+        turn_loops(&p);
+    receive_all(&p);
+    if (p.received != said) {
+        assert_true(p.received < said);
+        assert_true(net_has_event(p.binder, SENNIT_EVENT_DISCONNECTED, &event));
+        assert_int_equal(event.err, SENNIT_ENOMEM);
     }
     for (int i = 0; i < 2; i++)
         sennit_loop_close(p.loops[i]);
@@ -607,7 +691,7 @@ survives(void **state)
     assert_true(fail_malloc_every(s->run, s->arg) > 3);
 }
 
-#define TESTS (COUNT(between) + 2 * COUNT(ways) + 7)
+#define TESTS (COUNT(between) + 2 * COUNT(ways) + 10)
 
 static struct CMUnitTest tests[TESTS];
 static scenario scenarios[TESTS];
@@ -633,6 +717,12 @@ main(void)
     for (size_t i = 0; i < COUNT(between); i++)
         add("between loops:", between[i].name, what_is_sent_to_another_loop_arrives,
             &between[i]);
+    add("what one who left has sent arrives or is counted", "",
+        what_one_who_left_has_sent_arrives_or_is_counted, NULL);
+    add("what one who left has said is heard or told", "within a loop",
+        what_one_who_left_has_said_is_heard_or_told, &(const bool){ false });
+    add("what one who left has said is heard or told", "between loops",
+        what_one_who_left_has_said_is_heard_or_told, &(const bool){ true });
     add("a subscription in a message", "within a loop",
         a_message_with_a_subscription_in_it_is_not_torn, &(const bool){ false });
     add("a subscription in a message", "between loops",

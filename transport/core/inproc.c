@@ -459,15 +459,27 @@ accept(sennit_loop *loop, sni_couple *couple)
     sni_pipe_free(pipe);
 }
 
-/* The connecter has gone before it was answered, and left what it had sent. */
+/* The connecter has gone before it was answered, and left what it had sent. What becomes
+ * of that it has no more ear for, so it is told and counted here, once. */
 static void
 inherit(sennit_loop *loop, sni_couple *couple)
 {
     sennit_sock *sock = bound_here(loop, couple->name);
+    sni_half *half = &couple->halves[SNI_BINDER];
     sni_pipe *pipe;
 
-    if (sock != NULL && take_in(sock, couple, &pipe) == SENNIT_OK)
+    if (sock == NULL)
+        return;
+    half->err = take_in(sock, couple, &pipe);
+    if (half->err == SENNIT_OK) {
         sni_couple_met(pipe);
+        return;
+    }
+    if (half->err == SENNIT_ENOMEM)
+        sock->stats.dropped_memory_msgs += half->early.msgs + sni_channel_look(&half->in);
+    sock->stats.handshakes_failed++;
+    tell(sock, SENNIT_EVENT_HANDSHAKE_FAILED, couple->name, 0, half->err,
+         "the bound socket refused the peer", sni_bytes(NULL, 0));
 }
 
 /* The binder has accepted. */
@@ -523,7 +535,8 @@ look(sennit_loop *loop, sni_couple *couple, unsigned side)
         if (side == SNI_BINDER && stage == SNI_ASKED && !ended)
             accept(loop, couple);
         else if (side == SNI_BINDER && stage == SNI_MET &&
-                 couple->halves[SNI_BINDER].card == NULL)
+                 couple->halves[SNI_BINDER].card == NULL &&
+                 couple->halves[SNI_BINDER].err == SENNIT_OK)
             inherit(loop, couple);
         pipe = couple->halves[side].pipe;
         if (pipe == NULL || !pipe->inproc->met)
@@ -903,10 +916,18 @@ sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg))
 static void
 hear_the_rest(sni_pipe *pipe)
 {
-    if (pipe->sock->pattern.ops->take != NULL && pipe->peer.connected &&
-        !pipe->sock->closed)
-        (void)sni_inproc_hear(pipe, pipe->inproc->couple != NULL ? sni_couple_next
-                                                                 : next_frame);
+    sennit_err err;
+
+    if (pipe->sock->pattern.ops->take == NULL || !pipe->peer.connected ||
+        pipe->sock->closed)
+        return;
+    err = sni_inproc_hear(pipe,
+                          pipe->inproc->couple != NULL ? sni_couple_next : next_frame);
+    if (err == SENNIT_OK)
+        return;
+    /* The end is told with this, rather than with what the other one said. */
+    pipe->inproc->err = err;
+    pipe->inproc->reason = "no memory for what the peer had sent";
 }
 
 /* What a publisher has not heard by then is never read. */
