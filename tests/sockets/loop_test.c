@@ -799,6 +799,93 @@ a_post_is_not_forgotten_by_a_receive_that_heard_its_wake(void **state)
     net_close(&n);
 }
 
+/* More than two looks throw away, and less than the high-water marks. */
+#define JUNK 800
+
+/* A message lies behind `junk`, all of it is here, and nothing else comes. */
+static void
+bury(sennit_sock *from, sennit_sock *to, const char *junk, const char *message)
+{
+    for (int i = 0; i < JUNK; i++)
+        net_send(from, junk);
+    net_send(from, message);
+    NET_UNTIL(&n, net_only_peer(to).unread_msgs == JUNK + 1);
+    while (sennit_loop_timeout_ms(n.loop) == 0)
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+}
+
+/* Looks until there is nothing, and again when it is told to. */
+static void
+is_dug_out(sennit_sock *sock, bool looks_first, const char *message)
+{
+    struct pollfd fds = { .fd = sennit_loop_fd(n.loop), .events = POLLIN };
+    unsigned looks = 1;
+
+    for (; looks_first && !(sennit_sock_ready(sock) & SENNIT_READABLE); looks++) {
+        if (sennit_loop_timeout_ms(n.loop) < 0 && poll(&fds, 1, 0) == 0)
+            fail_msg("what lies behind look %u is forgotten", looks);
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+    }
+    for (; !looks_first; looks++) {
+        sennit_time began = sennit_loop_now(n.loop);
+        const char *got = net_recv_flags(sock, SENNIT_DONTWAIT);
+
+        if (strcmp(got, "EAGAIN") != 0) {
+            assert_string_equal(got, message);
+            break;
+        }
+        assert_int_equal(sennit_loop_turn(n.loop, DEADLINE_MS), SENNIT_OK);
+        assert_true(sennit_loop_now(n.loop) - began < UINT64_C(1000000) * DEADLINE_MS);
+    }
+    assert_true(looks > 1);
+    if (looks_first)
+        assert_string_equal(net_recv_flags(sock, SENNIT_DONTWAIT), message);
+    /* And then the loop rests. */
+    assert_false(sennit_sock_ready(sock) & SENNIT_READABLE);
+    while (sennit_loop_timeout_ms(n.loop) == 0)
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+}
+
+static void
+what_lies_behind_topics_nobody_wants_any_more_is_received(void **state)
+{
+    (void)state;
+    for (int via = 0; via < 2 * TRANSPORTS; via++) {
+        sennit_sock *pub;
+        sennit_sock *sub;
+
+        net_open(&n);
+        pub = net_sock(&n, SENNIT_PUB, NULL);
+        sub = net_sock(&n, SENNIT_SUB, NULL);
+        net_subscribe(sub, "junk");
+        net_subscribe(sub, "message");
+        net_join(&n, pub, sub, (transport)(via / 2));
+        NET_UNTIL(&n, net_only_peer(pub).subscriptions == 2);
+        bury(pub, sub, "junk", "message");
+        assert_int_equal(sennit_sock_unsubscribe(sub, net_bytes("junk")), SENNIT_OK);
+        is_dug_out(sub, via % 2, "message");
+        net_close(&n);
+    }
+}
+
+static void
+what_lies_behind_malformed_requests_is_received(void **state)
+{
+    (void)state;
+    for (int via = 0; via < 2 * TRANSPORTS; via++) {
+        sennit_sock *dealer;
+        sennit_sock *rep;
+
+        net_open(&n);
+        dealer = net_sock(&n, SENNIT_DEALER, NULL);
+        rep = net_sock(&n, SENNIT_REP, NULL);
+        net_join(&n, rep, dealer, (transport)(via / 2));
+        bury(dealer, rep, "no delimiter", "|request");
+        is_dug_out(rep, via % 2, "request");
+        net_close(&n);
+    }
+}
+
 #define LOOK_UPS 600
 
 static atomic_uint looked_up;
@@ -1211,6 +1298,8 @@ main(void)
         cmocka_unit_test(a_foreign_loop_is_told_to_turn_after_a_close),
         cmocka_unit_test(a_foreign_loop_is_woken_by_a_post),
         cmocka_unit_test(a_post_is_not_forgotten_by_a_receive_that_heard_its_wake),
+        cmocka_unit_test(what_lies_behind_topics_nobody_wants_any_more_is_received),
+        cmocka_unit_test(what_lies_behind_malformed_requests_is_received),
         cmocka_unit_test(a_foreign_loop_is_told_of_more_than_fits_into_a_turn),
         cmocka_unit_test(a_foreign_loop_is_told_when_memory_is_looked_for_again),
         cmocka_unit_test(a_signal_ends_a_receive_that_waits),

@@ -390,7 +390,7 @@ has_work(sennit_loop *loop)
     return has_posted(loop) || !sni_list_empty(&loop->again) ||
            !sni_list_empty(&loop->again_listeners) || !sni_list_empty(&loop->touched) ||
            !sni_list_empty(&loop->dead_pipes) || !sni_list_empty(&loop->ending_inproc) ||
-           !sni_list_empty(&loop->dirty);
+           !sni_list_empty(&loop->dirty) || loop->look_again;
 }
 
 static void
@@ -550,6 +550,7 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
         until = 0;
     if (has_work(loop))
         until = 0;
+    loop->look_again = false;
     /* Only now: what was buried may have left a timer to connect again. */
     next = next_time(loop);
     count = reap(loop, next < until ? next : until);

@@ -65,7 +65,8 @@ struct sennit_loop {
     unsigned taken;         /* frames handed out */
     sennit_time served_at;  /* coarse clock of the last turn or service */
 
-    unsigned depth; /* turns inside each other */
+    unsigned depth;  /* turns inside each other */
+    bool look_again; /* a look stopped at its bound: the next turn does not wait */
     bool stopped;
     bool short_of_memory;  /* something waits for memory: look again ... */
     sennit_time memory_at; /* ... then; SENNIT_NEVER: not chosen yet */

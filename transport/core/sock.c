@@ -9,6 +9,15 @@
 
 /* ---- observing --------------------------------------------------------- */
 
+/* After a look that found nothing. If that was for its bound, the application believes
+ * the socket empty and nobody will tell it otherwise: the next turn ends at once. */
+static void
+found_nothing(sennit_sock *sock)
+{
+    if (sni_pattern_pending(&sock->pattern))
+        sock->loop->look_again = true;
+}
+
 void
 sni_sock_touch(sennit_sock *sock)
 {
@@ -19,8 +28,11 @@ sni_sock_touch(sennit_sock *sock)
 unsigned
 sennit_sock_ready(sennit_sock *sock)
 {
-    return sni_pattern_ready(&sock->pattern) |
-           (sock->events.count > 0 ? SENNIT_EVENTS : 0);
+    unsigned ready = sni_pattern_ready(&sock->pattern);
+
+    if (!(ready & SENNIT_READABLE))
+        found_nothing(sock);
+    return ready | (sock->events.count > 0 ? SENNIT_EVENTS : 0);
 }
 
 void
@@ -292,8 +304,7 @@ wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
     else if (*until != SENNIT_NEVER && sni_loop_now(loop) >= *until)
         return SENNIT_EAGAIN;
     sock->calls++;
-    /* A bounded look at much that was filtered out: the rest is looked at next. */
-    err = sni_loop_turn(loop, sni_pattern_pending(&sock->pattern) ? 0 : *until);
+    err = sni_loop_turn(loop, *until);
     sock->calls--;
     if (!sock->closed)
         return err;
@@ -410,6 +421,7 @@ sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
         }
         if (err != SENNIT_EAGAIN)
             return refused(sock, err, false);
+        found_nothing(sock);
         err = try_again(sock, &wait, flags, sock->opts.recv_timeout_ms);
     }
     return err;

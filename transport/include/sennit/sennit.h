@@ -289,7 +289,8 @@ SENNIT_API void sennit_loop_stop(sennit_loop *loop);
 /* For other event loops: a descriptor that is readable (level-triggered) when
  * the kernel has input for the loop (messages that are here already are told by
  * sennit_sock_ready(): receive until EAGAIN), and the milliseconds until its next timer
- * (-1: none). When either fires call sennit_loop_turn(loop, 0). */
+ * (-1: none), 0 also when a look at a socket stopped early: see sennit_sock_recv(). Ask
+ * for them after you have received. When either fires call sennit_loop_turn(loop, 0). */
 SENNIT_API int sennit_loop_fd(const sennit_loop *loop);
 SENNIT_API int sennit_loop_timeout_ms(sennit_loop *loop);
 
@@ -671,6 +672,10 @@ SENNIT_API sennit_err sennit_sock_send(sennit_sock *sock, sennit_msg *msg,
  * A message becomes receivable only when all its frames have arrived.
  * An XPUB receives 01 or 00 and the topic for a subscription that begins or ends; a
  * STREAM receives [identity, bytes], and sends the same ([identity, empty] closes).
+ * One look throws away at most 256 frames that are not for the application (not
+ * subscribed to, malformed). If there are more it says EAGAIN, as if nothing was there,
+ * and the next turn does not wait, so that timers and other sockets have theirs before
+ * you look again.
  * Blocks: until one is there, up to recv_timeout_ms, unless SENNIT_DONTWAIT.
  * Errors: EAGAIN (nothing there, or the time is up), ESTATE (REQ/REP out of
  *         turn), ENOTSUP (PUB, PUSH), EINTR, ENOMEM, ECONNRESET (REQ: the
