@@ -518,6 +518,92 @@ subscribers_are_waited_for(test_alloc *alloc, void *arg)
     sennit_loop_close(n.loop);
 }
 
+/* Everything that can be received; no message may be lost in between. */
+static void
+take_numbers(sennit_sock *pull, uint32_t *last)
+{
+    static uint8_t body[30000];
+    uint32_t number;
+    size_t size;
+    sennit_err err;
+
+    for (;;) {
+        TWICE(err,
+              sennit_sock_recv_bytes(pull, body, sizeof body, &size, SENNIT_DONTWAIT));
+        if (err == SENNIT_EAGAIN)
+            return;
+        assert_int_equal(err, SENNIT_OK);
+        memcpy(&number, body, sizeof number);
+        assert_int_equal(number, *last + 1);
+        *last = number;
+    }
+}
+
+/* More waits than the kernel takes when the connection is given up. `arg` is how many
+ * timers there are already: whether there is room for one more depends on it. */
+static void
+what_waits_leaves_or_the_reason_is_memory(test_alloc *alloc, void *arg)
+{
+    static uint8_t body[30000];
+    sennit_sock_opts opts = quick_opts();
+    uint32_t sent = 0;
+    uint32_t last = 0;
+    sennit_event event;
+    char endpoint[128];
+    sennit_sock *push;
+    sennit_sock *pull;
+    sennit_err err;
+    net n;
+
+    opts.linger_ms = DEADLINE_MS;
+    opts.recv_hwm_msgs = 1;
+    opts.kernel_send_bytes = 16384;
+    opts.kernel_recv_bytes = 16384;
+    opts.handshake_timeout_ms = 0; /* its timer would have made the room */
+    opts.reconnect_min_ms = 1000000;
+    opts.reconnect_max_ms = 1000000;
+    open_loop(&n, alloc);
+    pull = open_sock(&n, SENNIT_PULL, &opts);
+    push = open_sock(&n, SENNIT_PUSH, &opts);
+    WORKS(err, sennit_sock_bind(pull, "tcp://127.0.0.1:*"));
+    snprintf(endpoint, sizeof endpoint, "%s", sennit_sock_last_endpoint(pull));
+    opts.immediate = true;
+    opts.linger_ms = 0;
+    for (int i = 0; i < *(const int *)arg; i++) {
+        sennit_sock *idle = open_sock(&n, SENNIT_PUSH, &opts);
+
+        WORKS(err, sennit_sock_connect(idle, net_vacant(TCP)));
+        NET_UNTIL(&n, net_stats(idle).reconnects == 1);
+    }
+    WORKS(err, sennit_sock_connect(push, endpoint));
+    /* One that memory has ended waits long before it comes again. */
+    NET_UNTIL(&n, net_stats(push).connections == 1 || net_stats(push).reconnects > 0);
+    while (sent < 20) {
+        sent++;
+        memcpy(body, &sent, sizeof sent);
+        WORKS(err, sennit_sock_send_bytes(push, body, sizeof body, SENNIT_DONTWAIT));
+    }
+    if (net_stats(push).connections == 1) {
+        assert_int_equal(sennit_sock_disconnect(push, endpoint), SENNIT_OK);
+        NET_DOING(&n, net_has_event(push, SENNIT_EVENT_DISCONNECTED, &event))
+        {
+            take_numbers(pull, &last);
+        }
+        /* The peer closes when it has everything, or for want of memory too. */
+        assert_true(event.err == SENNIT_ECONNRESET ||
+                    (event.err == SENNIT_ENOMEM && alloc->failed > 0));
+        NET_DOING(&n, last == sent || alloc->failed > 0)
+        {
+            take_numbers(pull, &last);
+        }
+    }
+    /* Nobody waits for what is still there. */
+    sennit_sock_get_opts(push, &opts);
+    opts.linger_ms = 0;
+    WORKS(err, sennit_sock_set_opts(push, &opts));
+    sennit_loop_close(n.loop);
+}
+
 /* Nobody comes for it, and after the first attempt nothing else happens. */
 static void
 what_is_too_old_is_dropped(test_alloc *alloc, void *arg)
@@ -579,6 +665,8 @@ static const slow_row slow[] = {
     { "slow_subscribers_come_back_over_tcp", SENNIT_SLOW_DISCONNECT, TCP },
 };
 
+static const int timers_before[] = { 0, 7, 8, 9 };
+
 typedef struct scenario {
     void (*run)(test_alloc *alloc, void *arg);
     const void *arg;
@@ -594,7 +682,7 @@ survives(void **state)
     assert_true(test_alloc_every_failure(s->run, arg) > 3);
 }
 
-#define TESTS (COUNT(types) + 2 * COUNT(ways) + COUNT(slow) + 5)
+#define TESTS (COUNT(types) + 2 * COUNT(ways) + COUNT(slow) + 5 + COUNT(timers_before))
 
 static struct CMUnitTest tests[TESTS];
 static scenario scenarios[TESTS];
@@ -629,6 +717,13 @@ main(void)
     add("a_name_is_handed_over", "", a_name_is_handed_over, NULL);
     add("endpoints_come_and_go", "", endpoints_come_and_go, NULL);
     add("subscribers_are_waited_for", "", subscribers_are_waited_for, NULL);
+    for (size_t i = 0; i < COUNT(timers_before); i++) {
+        char of[32];
+
+        snprintf(of, sizeof of, "beside_%d_timers", timers_before[i]);
+        add("what_waits_leaves_or_the_reason_is_memory", of,
+            what_waits_leaves_or_the_reason_is_memory, &timers_before[i]);
+    }
     add("what_is_too_old_is_dropped", "", what_is_too_old_is_dropped, NULL);
     add("every_timer_fires", "", every_timer_fires, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

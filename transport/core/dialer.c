@@ -223,18 +223,21 @@ fail_dialer:
 }
 
 static void
-abandon(void *arg)
+abandon(sni_dialer *dialer, sennit_err err, const char *reason)
 {
-    sni_dialer *dialer = arg;
-
     dialer->abandoned = true;
     if (dialer->session != NULL)
-        sni_session_end(dialer->session, SENNIT_ETIMEDOUT,
-                        "closed with messages unsent after linger_ms");
+        sni_session_end(dialer->session, err, reason);
     else if (dialer->attempt != NULL)
         sni_attempt_cancel(dialer->attempt);
     else
         dialer_free(dialer);
+}
+
+static void
+on_linger_over(void *arg)
+{
+    abandon(arg, SENNIT_ETIMEDOUT, "closed with messages unsent after linger_ms");
 }
 
 void
@@ -246,15 +249,15 @@ sni_dialer_close(sni_dialer *dialer)
     dialer->closing = true;
     sni_pipe_leave(dialer->pipe);
     if (linger_ms == 0 || !sni_pipe_has_output(dialer->pipe)) {
-        abandon(dialer);
+        abandon(dialer, SENNIT_OK, "closed");
         return;
     }
     /* Without memory for the timer nothing would ever end the lingering. */
     if (linger_ms > 0 &&
         sni_timers_start(&loop->timers, &dialer->linger_timer,
-                         sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u, abandon,
-                         dialer) != SENNIT_OK)
-        abandon(dialer);
+                         sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u,
+                         on_linger_over, dialer) != SENNIT_OK)
+        abandon(dialer, SENNIT_ENOMEM, "no memory for a timer");
     else if (dialer->session != NULL)
         sni_session_linger(dialer->session);
 }
@@ -294,7 +297,7 @@ sni_dialer_emptied(sni_pipe *pipe)
         if (dialer->pipe != pipe)
             continue;
         if (is_through(dialer))
-            abandon(dialer);
+            abandon(dialer, SENNIT_OK, "closed");
         return;
     }
 }

@@ -42,6 +42,13 @@ sni_session_end(sni_session *session, sennit_err err, const char *reason)
     sni_list_push(&session->sock->loop->ending, &session->ending);
 }
 
+/* Nothing would ever end what it waits for. */
+static void
+no_timer(sni_session *session)
+{
+    sni_session_end(session, SENNIT_ENOMEM, "no memory for a timer");
+}
+
 static void
 on_finish_over(void *arg)
 {
@@ -67,7 +74,7 @@ sni_session_finish(sni_session *session)
     if (sni_timers_start(&loop->timers, &session->linger_timer,
                          sni_loop_now(loop) + SNI_FINISH_NS, on_finish_over,
                          session) != SENNIT_OK)
-        on_finish_over(session);
+        no_timer(session);
     else
         sni_session_receive(session);
 }
@@ -94,12 +101,11 @@ linger(sni_session *session)
         sni_session_output(session);
         return;
     }
-    /* Without memory for the timer nothing would ever end the lingering. */
     if (linger_ms > 0 &&
         sni_timers_start(&loop->timers, &session->linger_timer,
                          sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u,
                          on_linger_over, session) != SENNIT_OK)
-        on_linger_over(session);
+        no_timer(session);
     else
         sni_session_output(session);
 }
