@@ -537,7 +537,7 @@ a_forked_child_may_close_its_copy_in_the_middle_of_a_look_up(void **state)
 
 /* The parent has been told, and has not looked yet. */
 static void
-a_forked_child_may_close_its_copy_when_a_look_up_is_done(void **state)
+fork_when_a_look_up_is_done(bool close_first)
 {
     struct pollfd loop = { .events = POLLIN };
     net n;
@@ -546,7 +546,6 @@ a_forked_child_may_close_its_copy_when_a_look_up_is_done(void **state)
     pid_t child;
     int status;
 
-    (void)state;
     open_named(&n);
     answer(1);
     pull = net_sock(&n, SENNIT_PULL, NULL);
@@ -554,6 +553,8 @@ a_forked_child_may_close_its_copy_when_a_look_up_is_done(void **state)
     loop.fd = sennit_loop_fd(n.loop);
     connect_named(push, port_of(net_bind(pull, TCP)));
     assert_int_equal(poll(&loop, 1, 10000), 1);
+    if (close_first)
+        sennit_sock_close(push);
     child = fork();
     if (child == 0) {
         alarm(10);
@@ -564,6 +565,21 @@ a_forked_child_may_close_its_copy_when_a_look_up_is_done(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     net_close(&n);
+}
+
+static void
+a_forked_child_may_close_its_copy_when_a_look_up_is_done(void **state)
+{
+    (void)state;
+    fork_when_a_look_up_is_done(false);
+}
+
+/* The parent has asked for it back. */
+static void
+a_forked_child_may_close_its_copy_when_a_look_up_was_done_for_nobody(void **state)
+{
+    (void)state;
+    fork_when_a_look_up_is_done(true);
 }
 
 /* ---- the system's own -------------------------------------------------- */
@@ -705,6 +721,8 @@ main(void)
               a_forked_child_may_close_its_copy_in_the_middle_of_a_look_up),
         NAMED("a forked child may close its copy when a look-up is done",
               a_forked_child_may_close_its_copy_when_a_look_up_is_done),
+        NAMED("a forked child may close its copy when a look-up was done for nobody",
+              a_forked_child_may_close_its_copy_when_a_look_up_was_done_for_nobody),
         NAMED("without a resolver the system is asked",
               without_a_resolver_the_system_is_asked),
         NAMED("a host that cannot be looked up is told and tried again",

@@ -547,16 +547,23 @@ epoll_now_coarse(sni_io *io)
     return read_clock(CLOCK_MONOTONIC_COARSE);
 }
 
+static void
+collect_lookups(epoll_io *epoll)
+{
+    sni_op *op;
+
+    while (epoll->resolver != NULL && (op = sni_resolver_next(epoll->resolver)) != NULL)
+        give_back(epoll, op);
+}
+
 /* By another thread, or by the resolver's. */
 static void
 woken(epoll_io *epoll)
 {
     uint64_t count;
-    sni_op *op;
 
     (void)!read(epoll->wake_fd, &count, sizeof count);
-    while (epoll->resolver != NULL && (op = sni_resolver_next(epoll->resolver)) != NULL)
-        give_back(epoll, op);
+    collect_lookups(epoll);
 }
 
 static void
@@ -604,8 +611,10 @@ wait_edges(epoll_io *epoll, sennit_time until)
     struct epoll_event events[WAIT_EVENTS];
     int n;
 
-    if (epoll_inherited(&epoll->io))
+    if (epoll_inherited(&epoll->io)) {
+        collect_lookups(epoll);
         return 0;
+    }
     if (until == 0 || epoll->done_first != NULL) {
         n = epoll_wait(epoll->epoll_fd, events, WAIT_EVENTS, 0);
     } else if (until == SENNIT_NEVER) {

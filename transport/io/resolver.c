@@ -469,6 +469,24 @@ sni_resolver_forget(sni_resolver *resolver, sni_op *op)
     return !finished;
 }
 
+/* Nobody will finish it any more. */
+static sni_op *
+next_forked(sni_resolver *resolver)
+{
+    sni_link *link = sni_list_first(&resolver->asked);
+    sni_op *op;
+    job *j;
+
+    if (link == NULL)
+        return NULL;
+    j = SNI_OWNER_OF(link, job, asked);
+    op = j->op;
+    op->err = SENNIT_ECLOSED;
+    sni_link_remove(link);
+    release(j);
+    return op;
+}
+
 sni_op *
 sni_resolver_next(sni_resolver *resolver)
 {
@@ -476,7 +494,7 @@ sni_resolver_next(sni_resolver *resolver)
     job *j;
 
     if (is_forked(resolver))
-        return NULL;
+        return next_forked(resolver);
     pthread_mutex_lock(&resolver->lock);
     j = list_pop(&resolver->finished);
     pthread_mutex_unlock(&resolver->lock);

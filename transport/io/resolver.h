@@ -10,8 +10,8 @@
  * others. Getting rid of it never waits for a name server: a thread that is in the middle
  * of a look-up is left to finish alone; the last one frees what is left.
  *
- * In a forked child, where the threads are not, nothing gets done any more; what the
- * parent had begun can be forgotten.
+ * In a forked child, where the threads are not, nothing gets done any more: what the
+ * parent had begun comes back as ECLOSED, or is forgotten.
  *
  * Takes no memory from the loop's allocator, which is only for the loop's thread. */
 typedef struct sni_resolver sni_resolver;
