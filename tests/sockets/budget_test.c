@@ -332,6 +332,32 @@ no_connection_keeps_a_turn_to_itself(void **state)
     }
 }
 
+/* Fairness is for turns: a flush leaves nothing that the kernel would take. */
+static void
+a_flush_writes_also_what_had_stopped_to_let_others_have_a_turn(void **state)
+{
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        sennit_sock *push;
+        sennit_sock *pull;
+
+        open_net(&n);
+        push = endless(SENNIT_PUSH);
+        pull = endless(SENNIT_PULL);
+        net_join(&n, pull, push, (transport)via);
+        io.crumb = 70;
+        assert_int_equal(sennit_loop_post(n.loop, send_100, push), SENNIT_OK);
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        assert_in_range(net_stats(push).queued_msgs, 1, 99);
+        sennit_sock_flush(push);
+        assert_int_equal(net_stats(push).queued_msgs, 0);
+        for (int i = 0; i < 100; i++)
+            recv_64(pull);
+        io.crumb = 0;
+        net_close(&n);
+    }
+}
+
 /* A look stopped in the middle of what is not wanted, and then the application waits for
  * something else. */
 static void
@@ -391,6 +417,7 @@ main(void)
         cmocka_unit_test(a_batch_is_as_large_as_it_was_set),
         cmocka_unit_test(a_stream_of_messages_allocates_nothing),
         cmocka_unit_test(no_connection_keeps_a_turn_to_itself),
+        cmocka_unit_test(a_flush_writes_also_what_had_stopped_to_let_others_have_a_turn),
         cmocka_unit_test(input_that_is_left_does_not_keep_a_call_that_waits_awake),
         cmocka_unit_test(an_idle_connection_costs_little_memory),
     };

@@ -468,12 +468,21 @@ void
 sennit_sock_flush(sennit_sock *sock)
 {
     sni_link *dirty = &sock->loop->dirty;
+    sni_link *again = &sock->loop->again;
     sni_link *next;
 
     if (sni_loop_inherited(sock->loop))
         return;
     for (sni_link *link = dirty->next; link != dirty; link = next) {
         sni_session *session = SNI_OWNER_OF(link, sni_session, dirty);
+
+        next = link->next;
+        if (session->sock == sock)
+            sni_session_flush(session);
+    }
+    /* Those that have stopped to let others have a turn hold gathered messages too. */
+    for (sni_link *link = again->next; link != again; link = next) {
+        sni_session *session = SNI_OWNER_OF(link, sni_session, again);
 
         next = link->next;
         if (session->sock == sock)
