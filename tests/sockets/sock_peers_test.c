@@ -604,6 +604,42 @@ an_identity_in_use_is_refused_when_the_bind_comes_late(void **state)
     net_close(&n);
 }
 
+/* ---- a name given by the application ----------------------------------- */
+
+/* Whatever stops a connection before it is READY: what waits for the name is not for
+ * that connection. */
+static void
+what_waits_for_an_assigned_name_survives_a_failed_handshake(void **state)
+{
+    sennit_sock *router;
+    char endpoint[64];
+    char body[5];
+    int listener;
+    int fd;
+
+    (void)state;
+    net_open(&n);
+    router = net_sock(&n, SENNIT_ROUTER, NULL);
+    listener = raw_listen(endpoint);
+    assert_int_equal(sennit_sock_connect_as(router, endpoint, net_bytes("X")), SENNIT_OK);
+    for (int i = 0; i < 3; i++)
+        net_send(router, "X|job");
+    fd = raw_accept(&n, listener);
+    close(fd);
+    net_event(&n, router, SENNIT_EVENT_HANDSHAKE_FAILED);
+    assert_int_equal(net_stats(router).queued_msgs, 3);
+    fd = raw_accept(&n, listener);
+    raw_handshake(&n, fd, "DEALER", "");
+    for (int i = 0; i < 3; i++) {
+        raw_read(&n, fd, body, 5);
+        assert_memory_equal(body, "\0\3job", 5);
+    }
+    net_check_law(router);
+    close(fd);
+    close(listener);
+    net_close(&n);
+}
+
 /* ---- ROUTER, mandatory ------------------------------------------------- */
 
 static sennit_sock *
@@ -844,6 +880,7 @@ main(void)
         cmocka_unit_test(an_identity_in_use_is_refused_until_its_owner_leaves),
         cmocka_unit_test(an_identity_in_use_is_refused_over_inproc_at_either_end),
         cmocka_unit_test(an_identity_in_use_is_refused_when_the_bind_comes_late),
+        cmocka_unit_test(what_waits_for_an_assigned_name_survives_a_failed_handshake),
         cmocka_unit_test(a_mandatory_router_tells_no_such_peer_from_no_room),
         cmocka_unit_test(a_mandatory_send_that_waits_ends_when_its_peer_dies),
         cmocka_unit_test(two_hundred_peers_on_one_socket_lose_and_double_nothing),

@@ -172,9 +172,9 @@ leave_pipe(sni_session *session)
     sni_pipe_update_unread(pipe);
     sni_pipe_restart_output(pipe);
     /* What was addressed to this peer must not reach another that answers at the same
-     * endpoint. */
-    if (sock->type == SENNIT_ROUTER || sock->type == SENNIT_REP ||
-        sock->type == SENNIT_STREAM || pipe->immediate)
+     * endpoint. Before READY it was for whoever answers there (connect_as). */
+    if (session->ready && (sock->type == SENNIT_ROUTER || sock->type == SENNIT_REP ||
+                           sock->type == SENNIT_STREAM || pipe->immediate))
         sni_pipe_drop_output(pipe);
     if (pipe->attached && pipe->peer.connected)
         sni_pattern_disconnected(&sock->pattern, &pipe->peer, pipe->outq.bytes == 0);
