@@ -153,3 +153,9 @@ fail_malloc_failed(void)
 {
     return atomic_load(&failures);
 }
+
+int64_t
+fail_malloc_live(void)
+{
+    return atomic_load(&live);
+}

@@ -18,4 +18,7 @@ uint64_t fail_malloc_every(void (*scenario)(const void *arg), const void *arg);
 /* Requests that failed in this run. */
 uint64_t fail_malloc_failed(void);
 
+/* Blocks that are live, of those that were counted. */
+int64_t fail_malloc_live(void);
+
 #endif /* SENNIT_TEST_FAIL_MALLOC_H */

@@ -287,6 +287,32 @@ a_few_dead_names_hold_up_no_other(void **state)
     net_close(&n);
 }
 
+/* Nothing is known of its name. */
+static void
+a_look_up_for_which_there_was_no_thread_says_so(void **state)
+{
+    net n;
+    sennit_sock *push;
+    sennit_sock_opts opts = net_opts();
+    sennit_event event;
+
+    (void)state;
+    open_named(&n);
+    hold(true);
+    for (int i = 0; i < 4; i++)
+        connect_named(net_sock(&n, SENNIT_PUSH, NULL), 9);
+    NET_UNTIL(&n, waiting() == 4);
+    opts.connect_timeout_ms = 10;
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    net_connect(push, "tcp://quick.test:9");
+    event = net_event(&n, push, SENNIT_EVENT_CONNECT_FAILED);
+    assert_int_equal(event.err, SENNIT_ETIMEDOUT);
+    assert_string_equal(event.reason, "no thread was free to look the host up: "
+                                      "other hosts' look-ups hang");
+    hold(false);
+    net_close(&n);
+}
+
 static void
 a_look_up_has_the_connect_timeout_too(void **state)
 {
@@ -706,6 +732,8 @@ main(void)
         NAMED("D20d: when the first address is dead the second is tried at once",
               when_the_first_address_is_dead_the_second_is_tried_at_once),
         NAMED("a few dead names hold up no other", a_few_dead_names_hold_up_no_other),
+        NAMED("a look-up for which there was no thread says so",
+              a_look_up_for_which_there_was_no_thread_says_so),
         NAMED("a look-up has the connect timeout too",
               a_look_up_has_the_connect_timeout_too),
         NAMED("numbers and localhost ask nobody", numbers_and_localhost_ask_nobody),

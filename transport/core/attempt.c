@@ -102,10 +102,14 @@ call_back(sni_attempt *attempt, sennit_err err, const char *why)
         return;
     attempt->failed = err;
     attempt->why = why;
-    if (io->ops->retract(io, &attempt->op))
+    if (io->ops->retract(io, &attempt->op)) {
+        /* Nobody was asked yet. */
+        if (attempt->op.why != NULL)
+            attempt->why = attempt->op.why;
         sni_attempt_done(attempt, &attempt->op);
-    else
+    } else {
         io->ops->cancel(io, &attempt->op);
+    }
 }
 
 static void

@@ -70,7 +70,8 @@ struct sni_op {
     /* Results. RECV: `size` bytes at `into` in `home` (0: end of stream), valid
      * until the next reap() unless the block is referenced. SEND: bytes written,
      * at least 1. ACCEPT: a new file. RESOLVE: in `lookup`. ACCEPT, CONNECT, RESOLVE:
-     * `why` is what failed, or NULL. */
+     * `why` is what failed, or NULL; of a RESOLVE that was taken back, why it had not
+     * begun. */
     sennit_err err;
     const char *why;
     size_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Law: under the lock a job is WAITING and in that list, or BUSY and with one thread, or
- * FINISHED and in that list. The loop's thread forgets a job by clearing its `op`;
- * whoever meets such a job frees it.
+ * FINISHED and in that list. A job that no thread has is forgotten by freeing it, one
+ * that is BUSY by clearing its `op`: its thread frees it.
  *
  * A fork may find a thread in the middle of anything under the lock. So the child looks
  * only at what no other thread writes: `asked`, the jobs that have an `op`, and that. */
@@ -28,7 +28,7 @@
 typedef enum job_state { WAITING, BUSY, FINISHED } job_state;
 
 typedef struct job {
-    struct job *next;
+    sni_link place; /* in `waiting` or `finished` */
     sni_link asked; /* the loop's thread alone: it waits for this */
     sni_op *op;     /* NULL: forgotten */
     job_state state;
@@ -36,11 +36,6 @@ typedef struct job {
     const char *why;
     sni_lookup lookup;
 } job;
-
-typedef struct job_list {
-    job *first;
-    job **last;
-} job_list;
 
 typedef struct worker {
     struct sni_resolver *resolver;
@@ -56,8 +51,8 @@ struct sni_resolver {
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
-    job_list waiting;
-    job_list finished;
+    sni_link waiting;
+    sni_link finished;
     worker workers[THREADS_MAX];
     unsigned started; /* of them */
     unsigned idle;    /* of those: they wait for a job, or were just told of one */
@@ -66,32 +61,16 @@ struct sni_resolver {
     bool over;        /* the loop is gone */
 };
 
-static void
-list_init(job_list *list)
-{
-    list->first = NULL;
-    list->last = &list->first;
-}
-
-static void
-list_push(job_list *list, job *j)
-{
-    j->next = NULL;
-    *list->last = j;
-    list->last = &j->next;
-}
-
+/* The first of a list, which it leaves; NULL: there is none. */
 static job *
-list_pop(job_list *list)
+list_pop(sni_link *list)
 {
-    job *j = list->first;
+    sni_link *link = sni_list_first(list);
 
-    if (j == NULL)
+    if (link == NULL)
         return NULL;
-    list->first = j->next;
-    if (list->first == NULL)
-        list->last = &list->first;
-    return j;
+    sni_link_remove(link);
+    return SNI_OWNER_OF(link, job, place);
 }
 
 static void
@@ -242,7 +221,7 @@ finished(sni_resolver *resolver, job *j)
         return;
     }
     j->state = FINISHED;
-    list_push(&resolver->finished, j);
+    sni_list_push(&resolver->finished, &j->place);
     (void)!write(resolver->wake_fd, &one, sizeof one);
 }
 
@@ -261,9 +240,7 @@ next_job(sni_resolver *resolver)
             continue;
         }
         resolver->queued--;
-        if (j->op != NULL)
-            return j;
-        release(j);
+        return j;
     }
     return NULL;
 }
@@ -328,8 +305,8 @@ sni_resolver_new(sni_resolver **out, const sennit_resolver *hook, int wake_fd)
     resolver->forks = sni_forks;
     resolver->users = 1;
     sni_link_init(&resolver->asked);
-    list_init(&resolver->waiting);
-    list_init(&resolver->finished);
+    sni_link_init(&resolver->waiting);
+    sni_link_init(&resolver->finished);
     if (pthread_mutex_init(&resolver->lock, NULL) != 0)
         goto fail_resolver;
     if (pthread_cond_init(&resolver->changed, NULL) != 0)
@@ -418,12 +395,13 @@ sni_resolver_submit(sni_resolver *resolver, sni_op *op)
         return SENNIT_ENOMEM;
     j->op = op;
     j->lookup = *op->lookup;
+    sni_link_init(&j->place);
     sni_link_init(&j->asked);
     pthread_mutex_lock(&resolver->lock);
     err = start(resolver);
     if (err == SENNIT_OK) {
         sni_list_push(&resolver->asked, &j->asked);
-        list_push(&resolver->waiting, j);
+        sni_list_push(&resolver->waiting, &j->place);
         resolver->queued++;
         pthread_cond_signal(&resolver->changed);
     }
@@ -450,7 +428,7 @@ bool
 sni_resolver_forget(sni_resolver *resolver, sni_op *op)
 {
     job *j = find_asked(resolver, op);
-    bool finished;
+    job_state state;
 
     if (j == NULL)
         return false;
@@ -460,13 +438,21 @@ sni_resolver_forget(sni_resolver *resolver, sni_op *op)
         return true;
     }
     pthread_mutex_lock(&resolver->lock);
-    finished = j->state == FINISHED;
-    if (!finished) {
+    state = j->state;
+    if (state != FINISHED)
         sni_link_remove(&j->asked);
+    if (state == BUSY)
         j->op = NULL;
+    if (state == WAITING) {
+        sni_link_remove(&j->place);
+        resolver->queued--;
     }
     pthread_mutex_unlock(&resolver->lock);
-    return !finished;
+    if (state == WAITING) {
+        op->why = "no thread was free to look the host up: other hosts' look-ups hang";
+        release(j);
+    }
+    return state != FINISHED;
 }
 
 /* Nobody will finish it any more. */

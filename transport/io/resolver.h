@@ -27,7 +27,8 @@ void sni_resolver_free(sni_resolver *resolver);
  * operation is not begun. */
 sennit_err sni_resolver_submit(sni_resolver *resolver, sni_op *op);
 
-/* False when it is done, or was never submitted: then it comes out of next(). */
+/* False when it is done, or was never submitted: then it comes out of next(). If true,
+ * op->why is set when no thread had begun it. */
 bool sni_resolver_forget(sni_resolver *resolver, sni_op *op);
 
 /* The next one that is done, its results filled in; NULL: none. */

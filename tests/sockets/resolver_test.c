@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* The threads that look hosts up, without a loop: what is given up costs nothing. Blocks
+ * of malloc are counted (lib/fail_malloc.h). */
+#include "sennit_test.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "fail_malloc.h"
+#include "io/resolver.h"
+
+/* As many as look up at a time. */
+#define THREADS 4
+
+/* Every host is 127.0.0.1. Any thread, under the lock. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool held; /* look-ups wait until it is false */
+    unsigned busy;
+    unsigned asked;
+} world = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static sennit_err
+resolve(void *arg, const char *host, bool ipv6, sennit_ip found[SENNIT_RESOLVED_MAX],
+        size_t *found_count)
+{
+    (void)arg;
+    (void)host;
+    (void)ipv6;
+    pthread_mutex_lock(&world.lock);
+    world.asked++;
+    world.busy++;
+    pthread_cond_broadcast(&world.changed);
+    while (world.held)
+        pthread_cond_wait(&world.changed, &world.lock);
+    world.busy--;
+    pthread_cond_broadcast(&world.changed);
+    pthread_mutex_unlock(&world.lock);
+    found[0] = (sennit_ip){ .octets = { 127, 0, 0, 1 } };
+    *found_count = 1;
+    return SENNIT_OK;
+}
+
+static void
+hold(bool on)
+{
+    pthread_mutex_lock(&world.lock);
+    world.held = on;
+    if (on)
+        world.asked = 0;
+    pthread_cond_broadcast(&world.changed);
+    pthread_mutex_unlock(&world.lock);
+}
+
+static void
+until_busy(unsigned count)
+{
+    pthread_mutex_lock(&world.lock);
+    while (world.busy != count)
+        pthread_cond_wait(&world.changed, &world.lock);
+    pthread_mutex_unlock(&world.lock);
+}
+
+static unsigned
+asked(void)
+{
+    unsigned count;
+
+    pthread_mutex_lock(&world.lock);
+    count = world.asked;
+    pthread_mutex_unlock(&world.lock);
+    return count;
+}
+
+typedef struct question {
+    sni_lookup lookup;
+    sni_op op;
+} question;
+
+static sni_resolver *resolver;
+static int wake_fd;
+
+static void
+open_resolver(void)
+{
+    const sennit_resolver hook = { resolve, NULL };
+
+    wake_fd = eventfd(0, EFD_CLOEXEC);
+    assert_true(wake_fd >= 0);
+    assert_int_equal(sni_resolver_new(&resolver, &hook, wake_fd), SENNIT_OK);
+    hold(true);
+}
+
+/* Nothing hangs when it goes: its threads are gone with it. */
+static void
+close_resolver(void)
+{
+    hold(false);
+    until_busy(0);
+    sni_resolver_free(resolver);
+    close(wake_fd);
+}
+
+static void
+ask(question *q, const char *host)
+{
+    memset(q, 0, sizeof *q);
+    snprintf(q->lookup.host, sizeof q->lookup.host, "%s", host);
+    q->op = (sni_op){ .kind = SNI_OP_RESOLVE, .lookup = &q->lookup };
+    assert_int_equal(sni_resolver_submit(resolver, &q->op), SENNIT_OK);
+}
+
+/* The next one that is done. */
+static sni_op *
+await(void)
+{
+    sni_op *op;
+
+    while ((op = sni_resolver_next(resolver)) == NULL) {
+        uint64_t count;
+
+        assert_int_equal(read(wake_fd, &count, sizeof count), sizeof count);
+    }
+    return op;
+}
+
+/* One for each thread. */
+static void
+occupy_all(question busy[THREADS])
+{
+    for (int i = 0; i < THREADS; i++) {
+        char host[16];
+
+        snprintf(host, sizeof host, "h%d.test", i);
+        ask(&busy[i], host);
+        until_busy((unsigned)i + 1);
+    }
+}
+
+static void
+what_no_thread_has_begun_is_given_up_at_once(void **state)
+{
+    question busy[THREADS];
+    question late[8];
+    int64_t live;
+
+    (void)state;
+    open_resolver();
+    occupy_all(busy);
+    live = fail_malloc_live();
+    /* In any order, and the places in the queue are those of others again. */
+    for (int round = 0; round < 100; round++) {
+        for (int i = 0; i < 8; i++)
+            ask(&late[i], "late.test");
+        for (int i = 0; i < 8; i++) {
+            question *q = &late[(i * 3 + round) % 8];
+
+            assert_null(q->op.why);
+            assert_true(sni_resolver_forget(resolver, &q->op));
+            assert_string_equal(q->op.why, "no thread was free to look the host up: "
+                                           "other hosts' look-ups hang");
+            assert_false(sni_resolver_forget(resolver, &q->op));
+        }
+        assert_int_equal(fail_malloc_live(), live);
+    }
+    ask(&late[0], "late.test");
+    hold(false);
+    for (int i = 0; i < THREADS + 1; i++)
+        assert_int_equal(await()->err, SENNIT_OK);
+    assert_null(sni_resolver_next(resolver));
+    assert_int_equal(late[0].lookup.found_count, 1);
+    assert_int_equal(asked(), THREADS + 1);
+    close_resolver();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_no_thread_has_begun_is_given_up_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
