@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "fake.h"
+#include "suite.h"
 
 static fake f;
 
@@ -288,48 +289,100 @@ nothing_is_kept_of_subscribers_that_came_and_went(void **state)
     }
 }
 
-/* ... and does not listen. */
+/* ... and does not listen. Whatever is told of one that came and went, with topics of its
+ * own and with one that another has, and says twice, it comes to nothing. */
 static void
 an_xpub_that_is_not_read_remembers_what_is_and_not_all_that_was(void **state)
 {
-    static const sennit_xpub_verbose modes[] = { SENNIT_XPUB_FIRST,
-                                                 SENNIT_XPUB_VERBOSER };
     char topic[16];
 
     (void)state;
-    for (int mode = 0; mode < 2; mode++) {
+    for (int mode = 0; mode < 6; mode++) {
         open_with(2);
-        f.opts.xpub_verbose = modes[mode];
+        f.opts.xpub_verbose = (sennit_xpub_verbose)(mode % 3);
+        f.opts.xpub_manual = (sennit_xpub_manual)(mode / 3);
         fake_say(&f, 1, "not to be lost");
         fake_hear(&f, 1, true, "stays");
         for (int round = 0; round < 20000; round++) {
-            snprintf(topic, sizeof topic, "%d", round % 7);
+            snprintf(topic, sizeof topic, "%d", round);
             fake_hear(&f, 0, true, topic);
+            fake_hear(&f, 0, true, "stays");
+            fake_hear(&f, 0, true, "stays");
             fake_lose(&f, 0);
             fake_return(&f, 0, "");
         }
         fake_hear(&f, 0, true, "new");
-        assert_true(f.pattern.notices.capacity <= 2048);
-        assert_true(f.alloc.peak_bytes < 512 * 1024);
+        assert_true(f.pattern.notices.capacity <= 4096);
+        assert_true(f.alloc.peak_bytes < 1024 * 1024);
         sni_notices_cancel(&f.pattern.notices, forget_notice, NULL);
         assert_string_equal(fake_recv_all(&f), "not to be lost;+stays;+new;");
         fake_close(&f);
     }
 }
 
-/* Where an end is not told for each beginning, nothing may be left out. */
+/* Peer 0 comes, and "!" means that it goes; peer 1 is there. */
+typedef struct nothing_row {
+    const char *name;
+    sennit_xpub_verbose verbose;
+    sennit_xpub_manual manual;
+    const char *read; /* before */
+    const char *said; /* "0+a1-b0!": by whom, in order */
+    const char *received;
+} nothing_row;
+
+static const nothing_row nothing_rows[] = {
+    { "VERBOSE: the end of a topic ends all its beginnings", SENNIT_XPUB_VERBOSE, 0, "",
+      "0+a1+a0!1-a", "" },
+    { "VERBOSE: an end is told when a beginning was", SENNIT_XPUB_VERBOSE, 0, "1+a",
+      "0+a0!1-a", "-a;" },
+    { "VERBOSE: one that is gone is not missed where another tells of the topic",
+      SENNIT_XPUB_VERBOSE, 0, "", "0+a1+a0!", "+a;" },
+    { "VERBOSE: nor where the topic was told of", SENNIT_XPUB_VERBOSE, 0, "1+a",
+      "0+a0+a0!", "" },
+    { "VERBOSE: every beginning of those who are there is told", SENNIT_XPUB_VERBOSE, 0,
+      "1+a", "0+a1+a", "+a;+a;" },
+    { "VERBOSE: what begins again is told", SENNIT_XPUB_VERBOSE, 0, "", "1+a1-a0+a",
+      "+a;" },
+    { "VERBOSER: an end takes back all it says", SENNIT_XPUB_VERBOSER, 0, "",
+      "0+a0+a1+a0+a0!", "+a;" },
+    { "VERBOSER: an end takes back what is unread, and tells of the rest",
+      SENNIT_XPUB_VERBOSER, 0, "0+a0+a", "0+a1+a0!", "+a;-a;-a;" },
+    { "manual: the end of a peer's topic ends all its beginnings", 0, SENNIT_XPUB_MANUAL,
+      "", "0+a1+a0+a0!", "+a;" },
+    { "manual: what a peer asked for is not what another did", 0, SENNIT_XPUB_MANUAL, "",
+      "0+a1+a0-a1+a", "+a;+a;" },
+    { "manual: an end is told when its beginning was", 0, SENNIT_XPUB_MANUAL, "0+a",
+      "0+a1+a0!1-a", "-a;" },
+    { "manual, VERBOSER: an end takes back all it says", SENNIT_XPUB_VERBOSER,
+      SENNIT_XPUB_MANUAL, "0+a", "0+a0+a1+a0!", "+a;-a;" },
+};
+
 static void
-nothing_comes_to_nothing_in_verbose_mode(void **state)
+hear_all(const char *said)
 {
-    (void)state;
+    for (; *said != '\0'; said += said[1] == '!' ? 2 : 3) {
+        char topic[2] = { said[1] == '!' ? '\0' : said[2], '\0' };
+
+        if (said[1] == '!')
+            fake_lose(&f, said[0] - '0');
+        else
+            fake_hear(&f, said[0] - '0', said[1] == '+', topic);
+    }
+}
+
+static void
+what_comes_to_nothing(void **state)
+{
+    const nothing_row *row = *state;
+
     open_with(2);
-    f.opts.xpub_verbose = SENNIT_XPUB_VERBOSE;
-    fake_hear(&f, 0, true, "a");
-    fake_hear(&f, 1, true, "a");
-    fake_lose(&f, 0);
-    fake_lose(&f, 1);
+    f.opts.xpub_verbose = row->verbose;
+    f.opts.xpub_manual = row->manual;
+    hear_all(row->read);
+    (void)fake_recv_all(&f);
+    hear_all(row->said);
     sni_notices_cancel(&f.pattern.notices, forget_notice, NULL);
-    assert_string_equal(fake_recv_all(&f), "+a;+a;-a;");
+    assert_string_equal(fake_recv_all(&f), row->received);
     fake_close(&f);
 }
 
@@ -383,6 +436,83 @@ frames_of_two_peers_do_not_mix(void **state)
     assert_string_equal(fake_recv(&f), "EAGAIN");
     fake_say(&f, 0, "other half");
     assert_string_equal(fake_recv(&f), "half|other half");
+    fake_close(&f);
+}
+
+/* A message of `size` octets, and whether more of it follows. */
+static void
+say_frame(int i, size_t size, bool more)
+{
+    sni_msg msg;
+
+    assert_int_equal(sni_pattern_message(&f.pattern, &msg, size), SENNIT_OK);
+    memset(sennit_msg_data(sni_msg_public(&msg)), 'x', size);
+    msg.more = more;
+    assert_int_equal(f.pattern.ops->take(&f.pattern, &f.peers[i].peer, &msg), SENNIT_OK);
+}
+
+#define MIB ((size_t)1 << 20)
+
+/* What visitors leave does not grow with their number, and what is given up is counted.
+ */
+static void
+a_hundred_visits_leave_no_more_than_their_bound(void **state)
+{
+    uint64_t received = 0;
+
+    (void)state;
+    open_with(2);
+    fake_say(&f, 1, "of one who stays");
+    for (int visit = 0; visit < 100; visit++) {
+        for (int i = 0; i < 3; i++) {
+            say_frame(0, MIB / 2, true);
+            say_frame(0, MIB / 2, false);
+        }
+        fake_lose(&f, 0);
+        fake_return(&f, 0, "");
+        assert_true(f.alloc.live_bytes < SNI_LEFT_BYTES_MAX + 4 * MIB);
+    }
+    assert_string_equal(fake_recv(&f), "of one who stays");
+    for (sni_msg msg = { 0 }; sni_pattern_recv(&f.pattern, &msg) == SENNIT_OK;) {
+        received += !msg.more;
+        sennit_msg_fini(sni_msg_public(&msg));
+    }
+    assert_true(received >= SNI_LEFT_BYTES_MAX / MIB / 4 * 3 - 3);
+    assert_int_equal(received + f.stats.dropped_unread_msgs, 300);
+    assert_int_equal(f.pattern.left, 0);
+    fake_close(&f);
+}
+
+/* One larger than the bound too: it makes room for itself, and is half read then. */
+static void
+what_the_last_visitor_left_stays(void **state)
+{
+    sni_msg msg = { 0 };
+
+    (void)state;
+    open_with(2);
+    say_frame(0, MIB, false);
+    fake_leave(&f, 0);
+    say_frame(1, MIB, true);
+    say_frame(1, SNI_LEFT_BYTES_MAX, false);
+    fake_leave(&f, 1);
+    assert_int_equal(f.stats.dropped_unread_msgs, 1);
+    assert_int_equal(sni_pattern_recv(&f.pattern, &msg), SENNIT_OK);
+    assert_true(msg.more);
+    fake_join(&f, 0, "");
+    say_frame(0, MIB, false);
+    fake_leave(&f, 0);
+    sennit_msg_fini(sni_msg_public(&msg));
+    assert_int_equal(sni_pattern_recv(&f.pattern, &msg), SENNIT_OK);
+    assert_int_equal(sni_msg_size_of(&msg), SNI_LEFT_BYTES_MAX);
+    assert_false(msg.more);
+    sennit_msg_fini(sni_msg_public(&msg));
+    assert_int_equal(sni_pattern_recv(&f.pattern, &msg), SENNIT_OK);
+    assert_int_equal(sni_msg_size_of(&msg), MIB);
+    sennit_msg_fini(sni_msg_public(&msg));
+    assert_string_equal(fake_recv(&f), "EAGAIN");
+    assert_int_equal(f.stats.dropped_unread_msgs, 1);
+    assert_int_equal(f.pattern.left, 0);
     fake_close(&f);
 }
 
@@ -734,12 +864,10 @@ a_last_value_for_one_that_is_gone_goes_to_nobody(void **state)
     fake_close(&f);
 }
 
-#define UPSTREAM (sizeof upstream_rows / sizeof upstream_rows[0])
-
 int
 main(void)
 {
-    struct CMUnitTest rows[UPSTREAM];
+    static test_suite suite;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_subscribe_and_the_last_cancel_of_a_topic_are_received),
         cmocka_unit_test(a_topic_may_be_empty),
@@ -756,8 +884,9 @@ main(void)
         cmocka_unit_test(there_is_something_to_receive_when_a_notice_waits),
         cmocka_unit_test(nothing_is_kept_of_subscribers_that_came_and_went),
         cmocka_unit_test(an_xpub_that_is_not_read_remembers_what_is_and_not_all_that_was),
-        cmocka_unit_test(nothing_comes_to_nothing_in_verbose_mode),
         cmocka_unit_test(what_cancels_out_is_a_beginning_and_its_end_of_one_topic),
+        cmocka_unit_test(a_hundred_visits_leave_no_more_than_their_bound),
+        cmocka_unit_test(what_the_last_visitor_left_stays),
         cmocka_unit_test(what_is_no_subscription_is_received_as_it_is),
         cmocka_unit_test(frames_of_two_peers_do_not_mix),
         cmocka_unit_test(a_peer_with_as_many_unread_messages_as_it_may_have_is_paused),
@@ -777,17 +906,9 @@ main(void)
         cmocka_unit_test(last_value_goes_only_to_the_one_that_just_subscribed),
         cmocka_unit_test(a_last_value_for_one_that_is_gone_goes_to_nobody),
     };
-    int failures;
 
-    for (size_t i = 0; i < UPSTREAM; i++) {
-        const upstream_row *row = &upstream_rows[i];
-
-        rows[i] = (struct CMUnitTest){ .name = row->name,
-                                       .test_func = a_message_from_upstream };
-        /* cmocka's state is not const; the rows are only read. */
-        memcpy(&rows[i].initial_state, &row, sizeof row);
-    }
-    failures = cmocka_run_group_tests_name("upstream", rows, NULL, NULL);
-    failures += cmocka_run_group_tests(tests, NULL, NULL);
-    return failures == 0 ? 0 : 1;
+    TEST_SUITE_ROWS(&suite, "upstream: ", upstream_rows, a_message_from_upstream);
+    TEST_SUITE_ROWS(&suite, "", nothing_rows, what_comes_to_nothing);
+    TEST_SUITE_ADD(&suite, tests);
+    return test_suite_run(&suite);
 }

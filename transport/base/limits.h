@@ -61,6 +61,11 @@
  * the longest, one peer could have us keep a TiB. */
 #define SNI_TOPIC_BYTES_PER_PEER_MAX (64u * 1024u * 1024u)
 
+/* What the unread messages of an XPUB's peers that are gone may cost together, beside
+ * what the last of them left. More drops the oldest of them, down to three quarters: an
+ * application that does not read does not grow with its visitors. */
+#define SNI_LEFT_BYTES_MAX (64u * 1024u * 1024u)
+
 /* Completions handled before timers and callbacks get their turn. */
 #define SNI_TURN_COMPLETIONS 256
 

@@ -21,7 +21,8 @@ typedef struct sni_subscriber {
     size_t notices;       /* unread subscriptions */
     size_t notice_bytes;  /* ... and theirs */
     size_t messages;      /* unread messages */
-    size_t bytes;         /* ... and theirs */
+    size_t frames;        /* ... theirs */
+    size_t bytes;         /* ... and the bodies of these */
     bool owes;            /* gone, and not all of its topics could be told */
 } sni_subscriber;
 
@@ -33,12 +34,17 @@ typedef enum sni_notice_kind {
     SNI_NOTICE_UNSUBSCRIBED,
 } sni_notice_kind;
 
+/* `own` and `whole` say what ends what, which verbosity decides: a beginning and an end
+ * belong together when both are equal in these. */
 typedef struct sni_notice {
     sni_msg msg;
     sni_subscriber *from;
+    struct sni_notice *before; /* while cancelling: the beginning before this one */
     sni_notice_kind kind;
-    bool paired;    /* every one of these that begins is followed by one that ends */
     uint32_t times; /* it is received so often */
+    bool own;       /* it is about the topic of this subscriber, and not of all */
+    bool whole;     /* the end is told once for all beginnings, not for each of them */
+    bool first;     /* a beginning: before it there was none, or all had ended */
 } sni_notice;
 
 /* First in, first out, in a ring that doubles. */
@@ -48,6 +54,7 @@ typedef struct sni_notices {
     size_t capacity; /* 0 or a power of two */
     size_t first;
     size_t count;
+    bool inside; /* the oldest is the rest of a message whose beginning was taken */
 } sni_notices;
 
 void sni_notices_init(sni_notices *notices, const sennit_allocator *alloc);
@@ -59,11 +66,23 @@ sennit_err sni_notices_reserve(sni_notices *notices, size_t count);
 /* Appends one, for which there is room. Takes: its message. */
 void sni_notices_push(sni_notices *notices, sni_notice *notice);
 
-/* Takes out what comes to nothing: of each topic a subscription that began and then
- * ended, both unread and `paired`. Tells `dropped` of each before it is gone. Without
- * memory it takes out less. */
+/* Takes out what comes to nothing: a subscription that began and ended unread, and of one
+ * topic of all the beginnings of subscribers that are gone, when there is another to tell
+ * of it. Tells `dropped` of each before it is gone. Without memory it takes out less. */
 void sni_notices_cancel(sni_notices *notices,
                         void (*dropped)(const sni_notice *notice, void *arg), void *arg);
+
+/* What an unread frame costs. */
+static inline size_t
+sni_notice_cost(size_t frames, size_t bytes)
+{
+    return frames * sizeof(sni_notice) + bytes;
+}
+
+/* Takes out the oldest messages of subscribers that are gone, until they were worth
+ * `cost` or there is none. Tells `dropped` of each frame before it is gone. */
+void sni_notices_shed(sni_notices *notices, size_t cost,
+                      void (*dropped)(const sni_notice *notice, void *arg), void *arg);
 
 /* Takes the oldest, or one of the times it is to be received: `out->times` is what was
  * left with this one. False: there is none. */

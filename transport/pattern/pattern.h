@@ -200,6 +200,7 @@ struct sni_pattern {
     sni_notices notices;  /* unread: what subscribers said */
     sni_notice fetched;   /* the last one handed out, without its message */
     sni_link gone;        /* subscribers whose connection is gone, but not forgotten */
+    size_t left;          /* what their unread messages cost */
     size_t owing;         /* of these, who could not be told all of, for want of memory */
     sni_subscriber *last; /* manual: whose notice was received last */
     bool only_last;       /* the next message goes to that one only */

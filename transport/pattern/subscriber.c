@@ -100,31 +100,52 @@ count_notices(sni_subscriber *subscriber)
 
 /* ---- subscriptions ------------------------------------------------------- */
 
+/* A frame of an unread message is not here any more. */
+static void
+one_frame_less(sni_pattern *pattern, sni_subscriber *from, const sni_msg *msg)
+{
+    size_t size = sni_msg_size_of(msg);
+
+    from->frames--;
+    from->bytes -= size;
+    if (from->peer == NULL)
+        pattern->left -= sni_notice_cost(1, size);
+}
+
+/* It was taken out unread. */
 static void
 one_less(const sni_notice *notice, void *arg)
 {
+    sni_pattern *pattern = arg;
     sni_subscriber *from = notice->from;
 
-    from->notices--;
-    from->notice_bytes -= sni_msg_size_of(&notice->msg);
+    if (notice->kind == SNI_NOTICE_MESSAGE) {
+        one_frame_less(pattern, from, &notice->msg);
+        from->messages -= !notice->msg.more;
+        pattern->stats->dropped_unread_msgs += !notice->msg.more;
+    } else {
+        from->notices--;
+        from->notice_bytes -= sni_msg_size_of(&notice->msg);
+    }
     count_notices(from);
-    drop_if_done(arg, from);
+    drop_if_done(pattern, from);
 }
 
-/* Room for one more notice. An application that does not read is told of what is, not
- * of all that was: else every subscriber that came and went would stay in memory.
+/* Room for more notices. An application that does not read is told of what is, not of
+ * all that was: else every subscriber that came and went would stay in memory.
  * Errors: ENOMEM. */
 static sennit_err
-make_room(sni_pattern *pattern)
+make_room(sni_pattern *pattern, size_t needed)
 {
     sni_notices *notices = &pattern->notices;
-    size_t needed = 1;
+    size_t room = notices->capacity - notices->count;
 
-    if (notices->count == notices->capacity && notices->count >= CANCEL_FROM) {
+    if (room < needed && notices->count >= CANCEL_FROM) {
         sni_notices_cancel(notices, one_less, pattern);
+        room = notices->capacity - notices->count;
         /* So that the next time is not soon. */
-        if (notices->count > notices->capacity / 2)
-            needed = notices->capacity - notices->count + 1;
+        if (notices->count > notices->capacity / 2 && room >= needed)
+            needed = room + 1;
     }
     return sni_notices_reserve(notices, needed);
 }
@@ -140,7 +161,7 @@ prepare(sni_pattern *pattern, bool on, sennit_bytes topic, sni_msg *msg)
     sennit_msg_init(sni_msg_public(msg));
     if (pattern->type != SENNIT_XPUB)
         return SENNIT_OK;
-    err = make_room(pattern);
+    err = make_room(pattern, 1);
     if (err == SENNIT_OK)
         err = sni_pattern_message(pattern, msg, topic.size + 1);
     if (err)
@@ -151,19 +172,29 @@ prepare(sni_pattern *pattern, bool on, sennit_bytes topic, sni_msg *msg)
     return SENNIT_OK;
 }
 
-/* Has what was prepared received so often. */
+/* What the application hears of a subscription. */
+typedef struct telling {
+    uint32_t times; /* so often */
+    bool first;     /* as in sni_notice */
+} telling;
+
+/* Has what was prepared received. */
 static void
-notify(sni_pattern *pattern, sni_subscriber *from, bool on, uint32_t times, sni_msg *msg)
+notify(sni_pattern *pattern, sni_subscriber *from, bool on, telling tell, sni_msg *msg)
 {
+    sennit_xpub_verbose verbose = pattern->opts->xpub_verbose;
     sni_notice notice = {
         .msg = *msg,
         .from = from,
         .kind = on ? SNI_NOTICE_SUBSCRIBED : SNI_NOTICE_UNSUBSCRIBED,
-        .paired = !manual(pattern) && pattern->opts->xpub_verbose != SENNIT_XPUB_VERBOSE,
-        .times = times,
+        .times = tell.times,
+        .own = manual(pattern) || verbose == SENNIT_XPUB_VERBOSER,
+        .whole = manual(pattern) ? verbose != SENNIT_XPUB_VERBOSER
+                                 : verbose == SENNIT_XPUB_VERBOSE,
+        .first = tell.first,
     };
 
-    if (times == 0 || pattern->type != SENNIT_XPUB) {
+    if (tell.times == 0 || pattern->type != SENNIT_XPUB) {
         sennit_msg_fini(sni_msg_public(msg));
         return;
     }
@@ -182,9 +213,9 @@ tell_monitor(const sni_subscriber *of, sennit_event_kind kind, sennit_bytes topi
         of->peer->pattern->port->event(of->peer, kind, topic);
 }
 
-/* The peer gets a topic. Tells how often the application hears of it. */
+/* The peer gets a topic. */
 static sennit_err
-add_topic(sni_pattern *pattern, sni_subscriber *to, sennit_bytes topic, uint32_t *times)
+add_topic(sni_pattern *pattern, sni_subscriber *to, sennit_bytes topic, telling *tell)
 {
     size_t topics = pattern->topics.keys;
     uint32_t count;
@@ -192,8 +223,8 @@ add_topic(sni_pattern *pattern, sni_subscriber *to, sennit_bytes topic, uint32_t
 
     if (err)
         return err;
-    *times =
-        pattern->topics.keys > topics || pattern->opts->xpub_verbose != SENNIT_XPUB_FIRST;
+    tell->first = pattern->topics.keys > topics;
+    tell->times = tell->first || pattern->opts->xpub_verbose != SENNIT_XPUB_FIRST;
     count_topics(pattern);
     if (count > 1)
         return SENNIT_OK;
@@ -206,7 +237,7 @@ add_topic(sni_pattern *pattern, sni_subscriber *to, sennit_bytes topic, uint32_t
 /* The peer gets it no more. Errors: ENOENT. */
 static sennit_err
 remove_topic(sni_pattern *pattern, sni_subscriber *from, sennit_bytes topic,
-             uint32_t *times)
+             telling *tell)
 {
     size_t topics = pattern->topics.keys;
     bool each = pattern->opts->xpub_verbose == SENNIT_XPUB_VERBOSER;
@@ -217,7 +248,7 @@ remove_topic(sni_pattern *pattern, sni_subscriber *from, sennit_bytes topic,
 
     if (err)
         return err;
-    *times = each || pattern->topics.keys < topics ? told : 0;
+    tell->times = each || pattern->topics.keys < topics ? told : 0;
     count_topics(pattern);
     from->peer->topics--;
     from->topic_bytes -= topic.size;
@@ -228,15 +259,16 @@ remove_topic(sni_pattern *pattern, sni_subscriber *from, sennit_bytes topic,
 /* In manual mode what a peer asks for is kept, so that its end is told, and passed on. */
 static sennit_err
 ask(sni_pattern *pattern, sni_subscriber *from, bool on, sennit_bytes topic,
-    uint32_t *times)
+    telling *tell)
 {
     bool each = pattern->opts->xpub_verbose == SENNIT_XPUB_VERBOSER;
     uint32_t count;
     sennit_err err;
 
-    *times = on || !each ? 1 : sni_trie_count(&pattern->asked, topic, from);
+    tell->times = on || !each ? 1 : sni_trie_count(&pattern->asked, topic, from);
     if (on) {
         err = sni_trie_add(&pattern->asked, topic, from, &from->asked, &count);
+        tell->first = err == SENNIT_OK && count == 1;
         from->asked_bytes += err == SENNIT_OK && count == 1 ? topic.size : 0;
         return err;
     }
@@ -244,19 +276,19 @@ ask(sni_pattern *pattern, sni_subscriber *from, bool on, sennit_bytes topic,
     from->asked_bytes -= err == SENNIT_OK ? topic.size : 0;
     /* It may have got this before manual mode was set: it must be able to give it back.
      */
-    return err == SENNIT_ENOENT ? remove_topic(pattern, from, topic, times) : err;
+    return err == SENNIT_ENOENT ? remove_topic(pattern, from, topic, tell) : err;
 }
 
 /* Errors: ENOENT (a cancel of what is not there). */
 static sennit_err
 change(sni_pattern *pattern, sni_subscriber *from, bool on, sennit_bytes topic,
-       uint32_t *times)
+       telling *tell)
 {
     if (manual(pattern))
-        return ask(pattern, from, on, topic, times);
+        return ask(pattern, from, on, topic, tell);
     if (on)
-        return add_topic(pattern, from, topic, times);
-    return remove_topic(pattern, from, topic, times);
+        return add_topic(pattern, from, topic, tell);
+    return remove_topic(pattern, from, topic, tell);
 }
 
 static bool
@@ -280,7 +312,7 @@ sennit_err
 sni_subscriber_hear(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes topic)
 {
     sni_subscriber *from;
-    uint32_t times = 0;
+    telling tell = { 0, false };
     sni_msg msg;
     sennit_err err;
 
@@ -294,8 +326,10 @@ sni_subscriber_hear(sni_pattern *pattern, sni_peer *peer, bool on, sennit_bytes 
         return refuse(peer, "more subscriptions than the application reads");
     err = prepare(pattern, on, topic, &msg);
     if (err == SENNIT_OK)
-        err = change(pattern, from, on, topic, &times);
-    notify(pattern, from, on, err ? 0 : times, &msg);
+        err = change(pattern, from, on, topic, &tell);
+    if (err)
+        tell.times = 0;
+    notify(pattern, from, on, tell, &msg);
     if (err == SENNIT_ENOENT)
         return SENNIT_OK;
     if (err || !on)
@@ -317,8 +351,9 @@ end_message(sni_pattern *pattern, sni_subscriber *from)
 
     if (frames == 0)
         return SENNIT_OK;
-    if (sni_notices_reserve(&pattern->notices, frames) != SENNIT_OK)
+    if (make_room(pattern, frames) != SENNIT_OK)
         return SENNIT_ENOMEM;
+    from->frames += frames;
     from->bytes += from->open.bytes;
     from->messages++;
     while (sni_msgq_pop(&from->open, &notice.msg)) {
@@ -377,7 +412,7 @@ leave_topic(const sni_trie_parting *parting, void *arg)
 {
     const leaver *l = arg;
     bool each = l->pattern->opts->xpub_verbose == SENNIT_XPUB_VERBOSER;
-    uint32_t times = each ? parting->count : parting->last;
+    telling tell = { each ? parting->count : parting->last, false };
     sni_msg msg;
     sennit_err err;
 
@@ -385,7 +420,7 @@ leave_topic(const sni_trie_parting *parting, void *arg)
         err = prepare(l->pattern, false, parting->key, &msg);
         if (err)
             return err;
-        notify(l->pattern, l->from, false, times, &msg);
+        notify(l->pattern, l->from, false, tell, &msg);
     }
     tell_monitor(l->from, SENNIT_EVENT_UNSUBSCRIBED, parting->key);
     return SENNIT_OK;
@@ -397,11 +432,12 @@ leave_asked(const sni_trie_parting *parting, void *arg)
 {
     const leaver *l = arg;
     bool each = l->pattern->opts->xpub_verbose == SENNIT_XPUB_VERBOSER;
+    telling tell = { each ? parting->count : 1, false };
     sni_msg msg;
     sennit_err err = prepare(l->pattern, false, parting->key, &msg);
 
     if (err == SENNIT_OK)
-        notify(l->pattern, l->from, false, each ? parting->count : 1, &msg);
+        notify(l->pattern, l->from, false, tell, &msg);
     return err;
 }
 
@@ -423,6 +459,21 @@ leave_topics(sni_pattern *pattern, sni_subscriber *from)
     return err;
 }
 
+/* What those leave who go unread is not more, with every visit: the oldest of it makes
+ * room for what this one leaves, which all stays. */
+static void
+leave_messages(sni_pattern *pattern, const sni_subscriber *from)
+{
+    size_t left = sni_notice_cost(from->frames, from->bytes);
+
+    if (pattern->left + left > SNI_LEFT_BYTES_MAX)
+        /* So that the next time is not soon. */
+        sni_notices_shed(&pattern->notices,
+                         pattern->left + left - SNI_LEFT_BYTES_MAX / 4 * 3, one_less,
+                         pattern);
+    pattern->left += left;
+}
+
 void
 sni_subscriber_part(sni_pattern *pattern, sni_peer *peer)
 {
@@ -430,6 +481,7 @@ sni_subscriber_part(sni_pattern *pattern, sni_peer *peer)
 
     if (from == NULL)
         return;
+    leave_messages(pattern, from);
     from->owes = leave_topics(pattern, from) != SENNIT_OK;
     pattern->owing += from->owes;
     from->peer = NULL;
@@ -488,7 +540,7 @@ sni_subscriber_fetch(sni_pattern *pattern, sni_msg *msg)
         return SENNIT_EAGAIN;
     *msg = notice->msg;
     if (notice->kind == SNI_NOTICE_MESSAGE)
-        notice->from->bytes -= sni_msg_size_of(msg);
+        one_frame_less(pattern, notice->from, msg);
     else if (notice->times == 1)
         notice->from->notice_bytes -= sni_msg_size_of(msg);
     return SENNIT_OK;
@@ -523,7 +575,7 @@ sni_subscriber_took(sni_pattern *pattern, bool more)
 sennit_err
 sni_subscriber_give(sni_pattern *pattern, bool on, sennit_bytes topic)
 {
-    uint32_t times;
+    telling tell;
 
     if (!manual(pattern))
         return SENNIT_ENOTSUP;
@@ -533,6 +585,6 @@ sni_subscriber_give(sni_pattern *pattern, bool on, sennit_bytes topic)
         return SENNIT_ESTATE;
     if (pattern->last->peer == NULL)
         return SENNIT_ENOENT;
-    return on ? add_topic(pattern, pattern->last, topic, &times)
-              : remove_topic(pattern, pattern->last, topic, &times);
+    return on ? add_topic(pattern, pattern->last, topic, &tell)
+              : remove_topic(pattern, pattern->last, topic, &tell);
 }

@@ -790,6 +790,8 @@ typedef struct sennit_sock_stats {
     uint64_t dropped_memory_msgs;     /* no memory to hold a copy */
     uint64_t dropped_malformed_msgs;  /* received, but no valid envelope */
     uint64_t dropped_filtered_msgs;   /* received, but not what we asked for (SUB, REQ) */
+    uint64_t dropped_unread_msgs;     /* received, and given up: XPUB, the oldest of peers
+                                         that are gone, which left 64 MiB unread */
     uint64_t dropped_slow_msgs;       /* made room: SENNIT_SLOW_DROP_OLD, _CONFLATE */
     uint64_t dropped_conflated_msgs;  /* conflate: a newer one came, either direction */
     uint64_t dropped_expired_msgs;    /* older than send_age_max_ms */
