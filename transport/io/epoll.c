@@ -511,6 +511,12 @@ epoll_finish(sni_io *io, sni_file *file)
         (void)shutdown(file->fd, SHUT_WR);
 }
 
+static bool
+epoll_undelivered(sni_io *io, const sni_file *file)
+{
+    return !epoll_inherited(io) && sni_stream_undelivered(file->fd, &file->address);
+}
+
 /* ---- waiting ----------------------------------------------------------- */
 
 static void
@@ -682,6 +688,7 @@ static const sni_io_ops epoll_ops = {
     .cancel = epoll_cancel,
     .retract = epoll_retract,
     .finish = epoll_finish,
+    .undelivered = epoll_undelivered,
     .reap = epoll_reap,
     .wake = epoll_wake,
     .now = epoll_now,

@@ -130,6 +130,11 @@ typedef struct sni_io_ops {
      * read everything before it. */
     void (*finish)(sni_io *io, sni_file *file);
 
+    /* Whether some of what was written to a connected file is not with the other side
+     * yet, so that closing it, which resets a connection with input that is unread, could
+     * still lose it. */
+    bool (*undelivered)(sni_io *io, const sni_file *file);
+
     /* Waits until something completes, wake() was called or the clock reaches
      * `until` (0: does not wait), then gives back up to `done_max` operations.
      * Returns their number, or -1 when a signal interrupted the wait. */

@@ -1100,6 +1100,14 @@ sim_finish(sni_io *io, sni_file *file)
     sim->activity++;
 }
 
+/* A reset loses here what the peer has not read. */
+static bool
+sim_undelivered(sni_io *io, const sni_file *file)
+{
+    (void)io;
+    return file->end != NULL && file->end->peer != NULL && file->end->peer->bytes > 0;
+}
+
 /* Of a killed process nothing lingers. */
 static bool
 sim_inherited(sni_io *io)
@@ -1159,6 +1167,7 @@ static const sni_io_ops sim_ops = {
     .cancel = sim_cancel,
     .retract = sim_retract,
     .finish = sim_finish,
+    .undelivered = sim_undelivered,
     .reap = sim_reap,
     .wake = sim_wake,
     .now = sim_now,

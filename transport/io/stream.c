@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -548,6 +550,16 @@ sni_stream_is_own(int fd)
            here.u.in6.sin6_port == there.u.in6.sin6_port &&
            memcmp(&here.u.in6.sin6_addr, &there.u.in6.sin6_addr,
                   sizeof here.u.in6.sin6_addr) == 0;
+}
+
+bool
+sni_stream_undelivered(int fd, const sni_address *address)
+{
+    int bytes = 0; /* not acknowledged */
+
+    /* What is written to a unix socket is in its reader's queue at once. */
+    return address->kind != SNI_ADDRESS_IPC && ioctl(fd, SIOCOUTQ, &bytes) == 0 &&
+           bytes > 0;
 }
 
 void

@@ -59,7 +59,8 @@ bool sni_stream_is_own(int fd);
 sennit_err sni_stream_accept(int *out, int listener, const sennit_sock_opts *opts,
                              sni_address *peer, const char **why);
 
-/* `address` is the peer's. */
+/* As of sni_io_ops; `address` is the peer's, here and below. */
+bool sni_stream_undelivered(int fd, const sni_address *address);
 void sni_stream_peer_name(int fd, const sni_address *address, sni_peer_name *out);
 
 /* As of sni_io_ops. */
