@@ -605,14 +605,27 @@ a_peer_may_be_paused_by_its_unread_bytes(void **state)
 }
 
 static void
-no_mark_means_no_pause(void **state)
+without_marks_a_peer_is_paused_at_a_window(void **state)
 {
     (void)state;
-    open_with(1);
+    open_with(2);
     f.opts.recv_hwm_msgs = 0;
     for (int i = 0; i < 3000; i++)
         fake_say(&f, 0, "x");
     assert_false(f.peers[0].peer.paused);
+    assert_int_equal(f.peers[0].peer.notice_bytes, 3000);
+    say_frame(0, SNI_RECV_BYTES - 30000 - 9, false);
+    assert_true(f.peers[0].peer.paused);
+    assert_int_equal(f.peers[0].peer.notice_bytes, SNI_RECV_BYTES - 27009);
+    /* Frames without a body are not for nothing. */
+    for (unsigned frames = SNI_RECV_BYTES / 9; frames > 0; frames--)
+        say_frame(1, 0, frames > 1);
+    assert_false(f.peers[1].peer.paused);
+    say_frame(1, 0, false);
+    assert_true(f.peers[1].peer.paused);
+    assert_string_equal(fake_recv(&f), "x");
+    assert_false(f.peers[0].peer.paused);
+    assert_int_equal(f.peers[0].resumed, 1);
     fake_close(&f);
 }
 
@@ -892,7 +905,7 @@ main(void)
         cmocka_unit_test(a_peer_with_as_many_unread_messages_as_it_may_have_is_paused),
         cmocka_unit_test(subscriptions_do_not_pause_a_peer),
         cmocka_unit_test(a_peer_may_be_paused_by_its_unread_bytes),
-        cmocka_unit_test(no_mark_means_no_pause),
+        cmocka_unit_test(without_marks_a_peer_is_paused_at_a_window),
         cmocka_unit_test(a_peer_that_comes_back_begins_without_a_pause),
         cmocka_unit_test(more_subscriptions_than_are_read_end_the_connection),
         cmocka_unit_test(longer_subscriptions_than_are_read_end_the_connection),

@@ -533,9 +533,61 @@ what_a_subscriber_said_is_unread_until_it_is_received(void **state)
         NET_UNTIL(&n, net_only_peer(xpub).unread_msgs == 3);
         assert_string_equal(net_recv(xpub), "\1a");
         assert_int_equal(net_only_peer(xpub).unread_msgs, 2);
+        assert_int_equal(net_only_peer(xpub).unread_bytes, 9);
         assert_string_equal(net_recv(xpub), "\1b");
+        assert_int_equal(net_only_peer(xpub).unread_bytes, 7);
         assert_string_equal(net_recv(xpub), "message");
         assert_int_equal(net_only_peer(xpub).unread_msgs, 0);
+        assert_int_equal(net_only_peer(xpub).unread_bytes, 0);
+        net_close(&n);
+    }
+}
+
+/* Large messages wait with their sender, as at a PULL: about a window of them is here,
+ * and as much again in the window. */
+static void
+an_xpub_that_is_not_read_stops_at_a_window_of_large_messages(void **state)
+{
+    enum { MESSAGES = 400, SIZE = 16 * 1024, WINDOW = 128 * 1024 };
+    static uint8_t body[SIZE];
+
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        sennit_sock *xpub;
+        sennit_sock *xsub;
+        sennit_sock *ping;
+        sennit_sock *pong;
+
+        net_open(&n);
+        xpub = net_sock(&n, SENNIT_XPUB, NULL);
+        xsub = net_sock(&n, SENNIT_XSUB, NULL);
+        ping = net_sock(&n, SENNIT_REQ, NULL);
+        pong = net_sock(&n, SENNIT_REP, NULL);
+        net_join(&n, xpub, xsub, (transport)via);
+        net_join(&n, pong, ping, TCP);
+        for (uint32_t i = 0; i < MESSAGES; i++) {
+            body[0] = 2; /* no subscription */
+            memcpy(body + 1, &i, sizeof i);
+            assert_int_equal(sennit_sock_send_bytes(xsub, body, SIZE, 0), SENNIT_OK);
+        }
+        sennit_sock_flush(xsub);
+        NET_UNTIL(&n, net_only_peer(xpub).unread_bytes >= WINDOW);
+        /* As much time as it would have taken. */
+        for (int i = 0; i < 100; i++) {
+            net_send(ping, "are you there?");
+            assert_string_equal(net_recv(pong), "are you there?");
+            net_send(pong, "yes");
+            assert_string_equal(net_recv(ping), "yes");
+            assert_true(net_only_peer(xpub).unread_bytes <= 2 * WINDOW + 2 * SIZE);
+        }
+        for (uint32_t i = 0; i < MESSAGES; i++) {
+            size_t size;
+
+            assert_int_equal(sennit_sock_recv_bytes(xpub, body, SIZE, &size, 0),
+                             SENNIT_OK);
+            assert_int_equal(size, SIZE);
+            assert_memory_equal(body + 1, &i, sizeof i);
+        }
         net_close(&n);
     }
 }
@@ -561,6 +613,7 @@ main(void)
         cmocka_unit_test(waiting_ends_when_a_callback_closes_the_socket),
         cmocka_unit_test(a_receiver_that_has_stopped_hears_that_its_peer_left),
         cmocka_unit_test(what_a_subscriber_said_is_unread_until_it_is_received),
+        cmocka_unit_test(an_xpub_that_is_not_read_stops_at_a_window_of_large_messages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

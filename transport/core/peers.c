@@ -40,7 +40,7 @@ fill_counts(const sni_pipe *pipe, sennit_peer *out)
     out->queued_msgs = pipe->outq.msgs + waiting.queued_msgs;
     out->queued_bytes = pipe->outq.bytes + waiting.queued_bytes;
     out->unread_msgs = pipe->peer.unread + pipe->peer.notices;
-    out->unread_bytes = sni_pipe_unread_bytes(pipe);
+    out->unread_bytes = sni_pipe_unread_bytes(pipe) + pipe->peer.notice_bytes;
     out->sent_bytes = counts->sent_bytes;
     out->delivered_msgs = counts->delivered_msgs;
     out->received_msgs = counts->received_msgs;

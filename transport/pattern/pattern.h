@@ -35,7 +35,8 @@ struct sni_peer {
     size_t stale;    /* REQ: unread messages that came before the request */
     uint64_t stamp;  /* last publication it was matched for */
     uint32_t topics; /* PUB, XPUB: it subscribed to */
-    uint32_t notices;    /* XPUB: unread subscriptions and messages of it */
+    uint32_t notices;    /* XPUB: unread subscriptions and messages of it ... */
+    size_t notice_bytes; /* ... and their bodies */
     uint32_t number;     /* of the current connection */
     sennit_msg identity; /* ROUTER, STREAM: what it is known by */
     sennit_msg assigned; /* by sennit_sock_connect_as(), before attach; empty: none */

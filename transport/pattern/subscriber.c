@@ -16,6 +16,10 @@
  * room for more. */
 #define CANCEL_FROM 1024u
 
+/* As much as a frame takes at most in a window beside its body: frames without one count
+ * too. */
+#define FRAME_HEAD_BYTES 9u
+
 static void
 count_topics(sni_pattern *pattern)
 {
@@ -80,6 +84,8 @@ drop_if_done(sni_pattern *pattern, sni_subscriber *subscriber)
         subscriber_free(pattern, subscriber);
 }
 
+/* What it has unread here is not more than others leave in their window: kept apart it
+ * would have no bound but its number. */
 static bool
 over_mark(const sni_pattern *pattern, const sni_subscriber *subscriber)
 {
@@ -87,15 +93,19 @@ over_mark(const sni_pattern *pattern, const sni_subscriber *subscriber)
     uint64_t bytes = pattern->opts->recv_hwm_bytes;
 
     return (msgs > 0 && subscriber->messages >= msgs) ||
-           (bytes > 0 && subscriber->bytes >= bytes);
+           (bytes > 0 && subscriber->bytes >= bytes) ||
+           subscriber->bytes + subscriber->frames * FRAME_HEAD_BYTES >= SNI_RECV_BYTES;
 }
 
 static void
 count_notices(sni_subscriber *subscriber)
 {
-    if (subscriber->peer != NULL)
-        subscriber->peer->notices =
-            (uint32_t)(subscriber->notices + subscriber->messages);
+    sni_peer *peer = subscriber->peer;
+
+    if (peer == NULL)
+        return;
+    peer->notices = (uint32_t)(subscriber->notices + subscriber->messages);
+    peer->notice_bytes = subscriber->notice_bytes + subscriber->bytes;
 }
 
 /* ---- subscriptions ------------------------------------------------------- */
@@ -488,6 +498,7 @@ sni_subscriber_part(sni_pattern *pattern, sni_peer *peer)
     peer->subscriber = NULL;
     peer->topics = 0;
     peer->notices = 0;
+    peer->notice_bytes = 0;
     peer->paused = false;
     sni_msgq_fini(&from->open);
     sni_list_push(&pattern->gone, &from->gone);
