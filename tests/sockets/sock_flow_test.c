@@ -739,6 +739,40 @@ after_unbind_what_is_queued_leaves_and_nothing_more_is_accepted(void **state)
 /* ---- publishers that are spoken to ------------------------------------- */
 
 /* A subscription behind messages that wait to be heard is still one when they are. */
+/* Closing with unread input resets a connection, and the kernel forgets what it has. */
+static void
+what_the_kernel_has_arrives_though_a_connecter_closes_with_unread_input(void **state)
+{
+    enum { MESSAGES = 5 };
+    static uint8_t body[30000];
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *binder;
+    sennit_sock *connecter;
+    size_t size;
+
+    (void)state;
+    net_open(&n);
+    opts.recv_hwm_msgs = 1;
+    opts.kernel_recv_bytes = 16384;
+    binder = net_sock(&n, SENNIT_DEALER, &opts);
+    opts.linger_ms = DEADLINE_MS;
+    opts.kernel_send_bytes = 1 << 20;
+    connecter = net_sock(&n, SENNIT_DEALER, &opts);
+    net_join(&n, binder, connecter, TCP);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(sennit_sock_send_bytes(binder, body, sizeof body, 0), SENNIT_OK);
+    for (int i = 0; i < MESSAGES; i++)
+        assert_int_equal(sennit_sock_send_bytes(connecter, body, sizeof body, 0),
+                         SENNIT_OK);
+    NET_UNTIL(&n, net_stats(connecter).delivered_msgs == MESSAGES);
+    sennit_sock_close(connecter);
+    assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+    for (int i = 0; i < MESSAGES; i++)
+        assert_int_equal(sennit_sock_recv_bytes(binder, body, sizeof body, &size, 0),
+                         SENNIT_OK);
+    net_close(&n);
+}
+
 static void
 a_subscription_behind_unread_messages_counts_when_they_are_read(void **state)
 {
@@ -912,6 +946,8 @@ main(void)
         cmocka_unit_test(an_unfinished_message_does_not_keep_a_socket_from_closing),
         cmocka_unit_test(
             after_disconnect_what_is_queued_leaves_and_nothing_more_is_accepted),
+        cmocka_unit_test(
+            what_the_kernel_has_arrives_though_a_connecter_closes_with_unread_input),
         cmocka_unit_test(a_subscription_behind_unread_messages_counts_when_they_are_read),
         cmocka_unit_test(subscriptions_are_not_counted_as_messages),
         cmocka_unit_test(an_xpub_hears_all_of_a_peer_that_left),

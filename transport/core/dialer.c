@@ -248,7 +248,10 @@ sni_dialer_close(sni_dialer *dialer)
 
     dialer->closing = true;
     sni_pipe_leave(dialer->pipe);
-    if (linger_ms == 0 || !sni_pipe_has_output(dialer->pipe)) {
+    /* A connection with nothing to send has given it to the kernel, which forgets it if
+     * we do not wait for the peer. */
+    if (linger_ms == 0 ||
+        (dialer->session == NULL && !sni_pipe_has_output(dialer->pipe))) {
         abandon(dialer, SENNIT_OK, "closed");
         return;
     }
