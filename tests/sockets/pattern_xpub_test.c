@@ -820,6 +820,80 @@ manual_lets_a_peer_give_back_what_it_got_before(void **state)
     fake_close(&f);
 }
 
+/* And one that leaves with it is told as if nothing had been changed meanwhile. */
+static void
+manual_tells_the_end_of_what_a_peer_got_before(void **state)
+{
+    (void)state;
+    open_with(2);
+    fake_hear(&f, 0, true, "a");
+    fake_hear(&f, 0, true, "b");
+    fake_hear(&f, 1, true, "b");
+    assert_string_equal(fake_recv_all(&f), "+a;+b;");
+    f.opts.xpub_manual = SENNIT_XPUB_MANUAL;
+    fake_hear(&f, 0, true, "c");
+    assert_string_equal(fake_recv_all(&f), "+c;");
+    assert_int_equal(give(true, "given"), SENNIT_OK);
+    fake_leave(&f, 0);
+    assert_string_equal(fake_recv_all(&f), "-c;-a;");
+    assert_int_equal(f.stats.subscriptions, 1);
+    fake_leave(&f, 1);
+    assert_string_equal(fake_recv_all(&f), "-b;");
+    fake_close(&f);
+}
+
+static void
+manual_keeps_what_was_given_from_being_cancelled(void **state)
+{
+    (void)state;
+    open_with(1);
+    f.opts.xpub_manual = SENNIT_XPUB_MANUAL;
+    fake_hear(&f, 0, true, "a");
+    assert_string_equal(fake_recv_all(&f), "+a;");
+    assert_int_equal(give(true, "b"), SENNIT_OK);
+    assert_int_equal(give(true, "a"), SENNIT_OK);
+    fake_hear(&f, 0, false, "b");
+    assert_string_equal(fake_recv_all(&f), "");
+    fake_hear(&f, 0, false, "a");
+    fake_hear(&f, 0, false, "a");
+    assert_string_equal(fake_recv_all(&f), "-a;");
+    assert_int_equal(f.stats.subscriptions, 2);
+    fake_send(&f, "a1");
+    fake_send(&f, "b1");
+    assert_string_equal(fake_out(&f, 0), "a1;b1;");
+    assert_int_equal(give(false, "a"), SENNIT_OK);
+    assert_int_equal(give(false, "a"), SENNIT_ENOENT);
+    fake_send(&f, "a2");
+    fake_send(&f, "b2");
+    assert_string_equal(fake_out(&f, 0), "a1;b1;b2;");
+    fake_close(&f);
+}
+
+/* When manual mode ends a peer decides itself again, and what was told of it is taken
+ * back once. */
+static void
+after_manual_a_peer_ends_what_it_asked_for(void **state)
+{
+    (void)state;
+    open_with(2);
+    f.opts.xpub_manual = SENNIT_XPUB_MANUAL;
+    for (int i = 0; i < 2; i++) {
+        fake_hear(&f, i, true, "a");
+        assert_string_equal(fake_recv_all(&f), "+a;");
+        assert_int_equal(give(true, "a"), SENNIT_OK);
+    }
+    f.opts.xpub_manual = SENNIT_XPUB_AUTOMATIC;
+    fake_hear(&f, 0, false, "a");
+    assert_string_equal(fake_recv_all(&f), "-a;");
+    fake_send(&f, "a1");
+    assert_string_equal(fake_out(&f, 0), "");
+    assert_string_equal(fake_out(&f, 1), "a1;");
+    fake_leave(&f, 1);
+    assert_string_equal(fake_recv_all(&f), "-a;");
+    assert_int_equal(f.stats.subscriptions, 0);
+    fake_close(&f);
+}
+
 static void
 manual_takes_back_what_a_vanished_peer_asked_for(void **state)
 {
@@ -915,6 +989,9 @@ main(void)
         cmocka_unit_test(manual_means_the_peer_whose_notice_was_received_last),
         cmocka_unit_test(manual_says_what_is_wrong_when_there_is_no_such_peer),
         cmocka_unit_test(manual_lets_a_peer_give_back_what_it_got_before),
+        cmocka_unit_test(manual_tells_the_end_of_what_a_peer_got_before),
+        cmocka_unit_test(manual_keeps_what_was_given_from_being_cancelled),
+        cmocka_unit_test(after_manual_a_peer_ends_what_it_asked_for),
         cmocka_unit_test(manual_takes_back_what_a_vanished_peer_asked_for),
         cmocka_unit_test(last_value_goes_only_to_the_one_that_just_subscribed),
         cmocka_unit_test(a_last_value_for_one_that_is_gone_goes_to_nobody),

@@ -14,6 +14,7 @@ typedef struct sni_subscriber {
     uint32_t number;
     sni_trie_keys topics; /* what it gets */
     sni_trie_keys asked;  /* XPUB, manual: what it asked for */
+    sni_trie_keys given;  /* ... and what the application gave it, which it gets too */
     sni_msgq open;        /* frames of a message that is not whole yet */
     bool in_message;      /* more frames of it follow */
     size_t topic_bytes;   /* of `topics` */

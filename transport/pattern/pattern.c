@@ -34,6 +34,7 @@ sni_pattern_init(sni_pattern *pattern, sennit_sock_type type, const sni_port *po
     sni_trie_init(&pattern->identities, alloc);
     sni_trie_init(&pattern->topics, alloc);
     sni_trie_init(&pattern->asked, alloc);
+    sni_trie_init(&pattern->given, alloc);
     sni_notices_init(&pattern->notices, alloc);
     sni_link_init(&pattern->due);
     sni_link_init(&pattern->gone);
@@ -57,6 +58,7 @@ sni_pattern_fini(sni_pattern *pattern)
     sni_trie_fini(&pattern->identities);
     sni_trie_fini(&pattern->topics);
     sni_trie_fini(&pattern->asked);
+    sni_trie_fini(&pattern->given);
 }
 
 void

@@ -198,6 +198,7 @@ struct sni_pattern {
 
     /* XPUB */
     sni_trie asked;       /* manual: topic -> subscribers that asked for it */
+    sni_trie given;       /* ... and to whom the application gave it */
     sni_notices notices;  /* unread: what subscribers said */
     sni_notice fetched;   /* the last one handed out, without its message */
     sni_link gone;        /* subscribers whose connection is gone, but not forgotten */

@@ -71,6 +71,7 @@ subscriber_free(const sni_pattern *pattern, sni_subscriber *subscriber)
     sni_msgq_fini(&subscriber->open);
     sni_release(pattern->alloc, subscriber->topics.nodes);
     sni_release(pattern->alloc, subscriber->asked.nodes);
+    sni_release(pattern->alloc, subscriber->given.nodes);
     sni_release(pattern->alloc, subscriber);
 }
 
@@ -266,27 +267,84 @@ remove_topic(sni_pattern *pattern, sni_subscriber *from, sennit_bytes topic,
     return SENNIT_OK;
 }
 
+/* Whether the application gave it that, which is then not for the peer to give back. */
+static bool
+was_given(const sni_pattern *pattern, const sni_subscriber *to, sennit_bytes topic)
+{
+    return sni_trie_count(&pattern->given, topic, to) > 0;
+}
+
+/* Errors: ENOENT. */
+static sennit_err
+take_from(sni_pattern *pattern, sni_subscriber *from, sennit_bytes topic)
+{
+    telling untold;
+    uint32_t left;
+
+    (void)sni_trie_remove(&pattern->given, topic, from, &from->given, true, &left);
+    return remove_topic(pattern, from, topic, &untold);
+}
+
+static sennit_err
+give_to(sni_pattern *pattern, sni_subscriber *to, sennit_bytes topic)
+{
+    telling untold;
+    uint32_t count;
+    sennit_err err = sni_trie_add(&pattern->given, topic, to, &to->given, &count);
+
+    if (err)
+        return err;
+    err = add_topic(pattern, to, topic, &untold);
+    if (err)
+        (void)sni_trie_remove(&pattern->given, topic, to, &to->given, false, &count);
+    return err;
+}
+
 /* In manual mode what a peer asks for is kept, so that its end is told, and passed on. */
 static sennit_err
-ask(sni_pattern *pattern, sni_subscriber *from, bool on, sennit_bytes topic,
-    telling *tell)
+ask(sni_pattern *pattern, sni_subscriber *from, sennit_bytes topic, telling *tell)
+{
+    uint32_t count;
+    sennit_err err = sni_trie_add(&pattern->asked, topic, from, &from->asked, &count);
+
+    if (err)
+        return err;
+    tell->times = 1;
+    tell->first = count == 1;
+    from->asked_bytes += tell->first ? topic.size : 0;
+    return SENNIT_OK;
+}
+
+/* Errors: ENOENT. */
+static sennit_err
+ask_no_more(sni_pattern *pattern, sni_subscriber *from, sennit_bytes topic, telling *tell)
 {
     bool each = pattern->opts->xpub_verbose == SENNIT_XPUB_VERBOSER;
-    uint32_t count;
-    sennit_err err;
+    uint32_t asked = sni_trie_count(&pattern->asked, topic, from);
+    uint32_t left;
+    sennit_err err =
+        sni_trie_remove(&pattern->asked, topic, from, &from->asked, true, &left);
 
-    tell->times = on || !each ? 1 : sni_trie_count(&pattern->asked, topic, from);
-    if (on) {
-        err = sni_trie_add(&pattern->asked, topic, from, &from->asked, &count);
-        tell->first = err == SENNIT_OK && count == 1;
-        from->asked_bytes += err == SENNIT_OK && count == 1 ? topic.size : 0;
+    if (err)
         return err;
-    }
-    err = sni_trie_remove(&pattern->asked, topic, from, &from->asked, true, &count);
-    from->asked_bytes -= err == SENNIT_OK ? topic.size : 0;
-    /* It may have got this before manual mode was set: it must be able to give it back.
-     */
-    return err == SENNIT_ENOENT ? remove_topic(pattern, from, topic, tell) : err;
+    tell->times = each ? asked : 1;
+    from->asked_bytes -= topic.size;
+    return SENNIT_OK;
+}
+
+/* It may have asked in manual mode and end it in another, or have got before manual mode
+ * was set what it gives back now.
+ * Errors: ENOENT (a cancel of what is not there). */
+static sennit_err
+cancel(sni_pattern *pattern, sni_subscriber *from, sennit_bytes topic, telling *tell)
+{
+    sennit_err err = ask_no_more(pattern, from, topic, tell);
+
+    if (err == SENNIT_ENOENT && !was_given(pattern, from, topic))
+        return remove_topic(pattern, from, topic, tell);
+    if (err == SENNIT_OK && !manual(pattern))
+        (void)take_from(pattern, from, topic);
+    return err;
 }
 
 /* Errors: ENOENT (a cancel of what is not there). */
@@ -294,11 +352,10 @@ static sennit_err
 change(sni_pattern *pattern, sni_subscriber *from, bool on, sennit_bytes topic,
        telling *tell)
 {
-    if (manual(pattern))
-        return ask(pattern, from, on, topic, tell);
-    if (on)
-        return add_topic(pattern, from, topic, tell);
-    return remove_topic(pattern, from, topic, tell);
+    if (!on)
+        return cancel(pattern, from, topic, tell);
+    return manual(pattern) ? ask(pattern, from, topic, tell)
+                           : add_topic(pattern, from, topic, tell);
 }
 
 static bool
@@ -414,7 +471,6 @@ sni_subscriber_take(sni_pattern *pattern, sni_peer *peer, sni_msg *msg)
 typedef struct leaver {
     sni_pattern *pattern;
     sni_subscriber *from;
-    bool silent; /* what it got in manual mode is not what it asked for */
 } leaver;
 
 static sennit_err
@@ -426,7 +482,8 @@ leave_topic(const sni_trie_parting *parting, void *arg)
     sni_msg msg;
     sennit_err err;
 
-    if (!l->silent) {
+    /* The application did not hear of it from the peer, and knows it. */
+    if (!was_given(l->pattern, l->from, parting->key)) {
         err = prepare(l->pattern, false, parting->key, &msg);
         if (err)
             return err;
@@ -456,15 +513,17 @@ leave_asked(const sni_trie_parting *parting, void *arg)
 static sennit_err
 leave_topics(sni_pattern *pattern, sni_subscriber *from)
 {
-    leaver l = { .pattern = pattern, .from = from, .silent = manual(pattern) };
+    leaver l = { .pattern = pattern, .from = from };
     bool watched = pattern->opts->events & 1u << SENNIT_EVENT_UNSUBSCRIBED;
-    bool told = pattern->type == SENNIT_XPUB && !l.silent;
-    sennit_err err = sni_trie_forget(&pattern->asked, from, &from->asked,
-                                     manual(pattern) ? leave_asked : NULL, &l);
+    bool told = pattern->type == SENNIT_XPUB;
+    sennit_err err =
+        sni_trie_forget(&pattern->asked, from, &from->asked, leave_asked, &l);
 
     if (err == SENNIT_OK)
         err = sni_trie_forget(&pattern->topics, from, &from->topics,
                               told || watched ? leave_topic : NULL, &l);
+    if (err == SENNIT_OK)
+        (void)sni_trie_forget(&pattern->given, from, &from->given, NULL, NULL);
     count_topics(pattern);
     return err;
 }
@@ -586,8 +645,6 @@ sni_subscriber_took(sni_pattern *pattern, bool more)
 sennit_err
 sni_subscriber_give(sni_pattern *pattern, bool on, sennit_bytes topic)
 {
-    telling tell;
-
     if (!manual(pattern))
         return SENNIT_ENOTSUP;
     if (topic.size > SNI_TOPIC_MAX_BYTES)
@@ -596,6 +653,6 @@ sni_subscriber_give(sni_pattern *pattern, bool on, sennit_bytes topic)
         return SENNIT_ESTATE;
     if (pattern->last->peer == NULL)
         return SENNIT_ENOENT;
-    return on ? add_topic(pattern, pattern->last, topic, &tell)
-              : remove_topic(pattern, pattern->last, topic, &tell);
+    return on ? give_to(pattern, pattern->last, topic)
+              : take_from(pattern, pattern->last, topic);
 }

@@ -358,7 +358,8 @@ typedef enum sennit_xpub_verbose {
 typedef enum sennit_xpub_manual {
     SENNIT_XPUB_AUTOMATIC = 0, /* what it asked for */
     /* What the application decides by sennit_sock_subscribe() and _unsubscribe(), which
-     * then mean the peer whose notice was received last. */
+     * then mean the peer whose notice was received last. A peer cannot give back what it
+     * did not ask for. */
     SENNIT_XPUB_MANUAL = 1,
     /* And the first message after a received subscription goes only to that peer. */
     SENNIT_XPUB_LAST_VALUE = 2,
