@@ -31,7 +31,8 @@ typedef struct names {
     pthread_t loop_thread;
 } names;
 
-static names world;
+static names world = { .lock = PTHREAD_MUTEX_INITIALIZER,
+                       .changed = PTHREAD_COND_INITIALIZER };
 
 static bool
 some_signal_is_open(void)
@@ -78,10 +79,12 @@ static int
 reset(void **state)
 {
     (void)state;
-    memset(&world, 0, sizeof world);
-    pthread_mutex_init(&world.lock, NULL);
-    pthread_cond_init(&world.changed, NULL);
+    /* But for these: a thread that a loop left to itself may still be giving them back.
+     */
+    pthread_mutex_lock(&world.lock);
+    memset((char *)&world + offsetof(names, err), 0, sizeof world - offsetof(names, err));
     world.loop_thread = pthread_self();
+    pthread_mutex_unlock(&world.lock);
     return 0;
 }
 
@@ -101,6 +104,18 @@ hold(bool on)
     pthread_mutex_lock(&world.lock);
     world.held = on;
     pthread_cond_broadcast(&world.changed);
+    pthread_mutex_unlock(&world.lock);
+}
+
+/* Behind the close of a loop: what it left to itself ends, and nothing begins any more.
+ */
+static void
+let_go(void)
+{
+    hold(false);
+    pthread_mutex_lock(&world.lock);
+    while (world.waiting > 0)
+        pthread_cond_wait(&world.changed, &world.lock);
     pthread_mutex_unlock(&world.lock);
 }
 
@@ -283,8 +298,37 @@ a_few_dead_names_hold_up_no_other(void **state)
     net_connect(push, endpoint);
     NET_UNTIL(&n, net_stats(pull).connections == 1);
     assert_int_equal(waiting(), 3);
-    hold(false);
     net_close(&n);
+    let_go();
+}
+
+static void
+a_dead_name_takes_one_thread_however_often_it_is_tried(void **state)
+{
+    net n;
+    sennit_sock *pull;
+    sennit_sock *push;
+    sennit_sock_opts opts = net_opts();
+    char endpoint[64];
+
+    (void)state;
+    open_named(&n);
+    answer(1);
+    hold(true);
+    opts.connect_timeout_ms = 5;
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    connect_named(push, 9);
+    for (int i = 0; i < 8; i++)
+        net_event(&n, push, SENNIT_EVENT_CONNECT_FAILED);
+    assert_true(waiting() <= 1);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    push = net_sock(&n, SENNIT_PUSH, NULL);
+    snprintf(endpoint, sizeof endpoint, "tcp://quick.test:%u",
+             port_of(net_bind(pull, TCP)));
+    net_connect(push, endpoint);
+    NET_UNTIL(&n, net_stats(pull).connections == 1 && is_waiting());
+    net_close(&n);
+    let_go();
 }
 
 /* Nothing is known of its name. */
@@ -309,8 +353,8 @@ a_look_up_for_which_there_was_no_thread_says_so(void **state)
     assert_int_equal(event.err, SENNIT_ETIMEDOUT);
     assert_string_equal(event.reason, "no thread was free to look the host up: "
                                       "other hosts' look-ups hang");
-    hold(false);
     net_close(&n);
+    let_go();
 }
 
 static void
@@ -338,10 +382,9 @@ a_look_up_has_the_connect_timeout_too(void **state)
     assert_string_equal(event.address, "");
     assert_true(event.at - began >= 50 * MS);
     net_event(&n, push, SENNIT_EVENT_RETRYING);
-    /* What is found too late is dropped, and looked for again. */
+    /* What is found too late is for the next attempt, or dropped. */
     hold(false);
     NET_UNTIL(&n, net_stats(pull).connections == 1 && !is_waiting());
-    assert_true(asked() >= 2);
     for (int i = 0; i < 20; i++)
         assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
     assert_int_equal(net_stats(pull).connections, 1);
@@ -490,17 +533,13 @@ closing_a_loop_does_not_wait_for_a_look_up(void **state)
     assert_true(sennit_loop_now(n.loop) - before < 1000 * MS);
     net_close(&n);
     assert_true(is_waiting());
-    hold(false);
-    pthread_mutex_lock(&world.lock);
-    while (world.waiting > 0)
-        pthread_cond_wait(&world.changed, &world.lock);
-    pthread_mutex_unlock(&world.lock);
+    let_go();
     /* A few at a time: the others were dropped unasked. */
     assert_int_equal(asked(), 4);
 }
 
 static void
-the_answer_to_a_connect_that_was_undone_is_dropped(void **state)
+the_answer_to_a_connect_that_was_undone_is_the_next_ones(void **state)
 {
     net n;
     sennit_sock *pull;
@@ -520,10 +559,10 @@ the_answer_to_a_connect_that_was_undone_is_dropped(void **state)
     NET_UNTIL(&n, is_waiting());
     assert_int_equal(sennit_sock_disconnect(push, endpoint), SENNIT_OK);
     assert_int_equal(sennit_sock_disconnect(push, endpoint), SENNIT_ENOENT);
-    hold(false);
     net_connect(push, endpoint);
+    hold(false);
     NET_UNTIL(&n, net_stats(pull).connections == 1 && !is_waiting());
-    assert_int_equal(asked(), 2);
+    assert_int_equal(asked(), 1);
     for (int i = 0; i < 20; i++)
         assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
     assert_int_equal(net_stats(pull).connections, 1);
@@ -732,6 +771,8 @@ main(void)
         NAMED("D20d: when the first address is dead the second is tried at once",
               when_the_first_address_is_dead_the_second_is_tried_at_once),
         NAMED("a few dead names hold up no other", a_few_dead_names_hold_up_no_other),
+        NAMED("a dead name takes one thread however often it is tried",
+              a_dead_name_takes_one_thread_however_often_it_is_tried),
         NAMED("a look-up for which there was no thread says so",
               a_look_up_for_which_there_was_no_thread_says_so),
         NAMED("a look-up has the connect timeout too",
@@ -743,8 +784,8 @@ main(void)
               what_a_resolver_may_answer_wrongly_only_fails_the_attempt),
         NAMED("closing a loop does not wait for a look-up",
               closing_a_loop_does_not_wait_for_a_look_up),
-        NAMED("the answer to a connect that was undone is dropped",
-              the_answer_to_a_connect_that_was_undone_is_dropped),
+        NAMED("the answer to a connect that was undone is the next one's",
+              the_answer_to_a_connect_that_was_undone_is_the_next_ones),
         NAMED("a forked child may close its copy in the middle of a look-up",
               a_forked_child_may_close_its_copy_in_the_middle_of_a_look_up),
         NAMED("a forked child may close its copy when a look-up is done",

@@ -176,11 +176,46 @@ what_no_thread_has_begun_is_given_up_at_once(void **state)
     close_resolver();
 }
 
+static void
+who_asks_again_gets_the_answer_to_what_was_asked_before(void **state)
+{
+    question dead;
+    question other;
+
+    (void)state;
+    open_resolver();
+    ask(&dead, "dead.test");
+    until_busy(1);
+    for (int i = 0; i < 2 * THREADS; i++) {
+        assert_true(sni_resolver_forget(resolver, &dead.op));
+        assert_null(dead.op.why);
+        ask(&dead, "dead.test");
+    }
+    assert_int_equal(asked(), 1);
+    /* For somebody else, and for other families, it is another look-up. */
+    ask(&other, "dead.test");
+    until_busy(2);
+    assert_true(sni_resolver_forget(resolver, &other.op));
+    other.lookup.ipv6 = true;
+    assert_int_equal(sni_resolver_submit(resolver, &other.op), SENNIT_OK);
+    until_busy(3);
+    hold(false);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(await()->err, SENNIT_OK);
+    until_busy(0);
+    assert_null(sni_resolver_next(resolver));
+    assert_int_equal(dead.lookup.found_count, 1);
+    assert_int_equal(other.lookup.found_count, 1);
+    assert_int_equal(asked(), 3);
+    close_resolver();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_no_thread_has_begun_is_given_up_at_once),
+        cmocka_unit_test(who_asks_again_gets_the_answer_to_what_was_asked_before),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

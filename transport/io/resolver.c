@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Law: under the lock a job is WAITING and in that list, or BUSY and with one thread, or
  * FINISHED and in that list. A job that no thread has is forgotten by freeing it, one
- * that is BUSY by clearing its `op`: its thread frees it.
+ * that is BUSY by clearing its `op`: its thread frees it, unless it has got another by
+ * then.
  *
  * A fork may find a thread in the middle of anything under the lock. So the child looks
  * only at what no other thread writes: `asked`, the jobs that have an `op`, and that. */
@@ -382,14 +383,39 @@ sni_resolver_free(sni_resolver *resolver)
     leave(resolver);
 }
 
+/* A thread is still at this host for an operation that was forgotten, as when an attempt
+ * is made again after its timeout: it looks it up for this one then. Else a single name
+ * that nobody answers for would take one thread after the other. */
+static bool
+take_up(sni_resolver *resolver, sni_op *op)
+{
+    for (unsigned i = 0; i < resolver->started; i++) {
+        job *j = resolver->workers[i].current;
+
+        if (j == NULL || j->op != NULL || j->lookup.ipv6 != op->lookup->ipv6 ||
+            strcmp(j->lookup.host, op->lookup->host) != 0)
+            continue;
+        j->op = op;
+        sni_list_push(&resolver->asked, &j->asked);
+        return true;
+    }
+    return false;
+}
+
 sennit_err
 sni_resolver_submit(sni_resolver *resolver, sni_op *op)
 {
     job *j;
     sennit_err err;
+    bool taken_up;
 
     if (is_forked(resolver))
         return SENNIT_ECLOSED;
+    pthread_mutex_lock(&resolver->lock);
+    taken_up = take_up(resolver, op);
+    pthread_mutex_unlock(&resolver->lock);
+    if (taken_up)
+        return SENNIT_OK;
     j = sni_acquire_zero(&sni_alloc_default, sizeof *j);
     if (j == NULL)
         return SENNIT_ENOMEM;

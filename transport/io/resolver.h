@@ -7,8 +7,9 @@
 /* RESOLVE operations on threads of their own, which have all signals blocked and look up
  * one name at a time each. The first is started with the first operation, another, up to
  * a few, when one would have to wait: a name that nobody answers for does not hold up the
- * others. Getting rid of it never waits for a name server: a thread that is in the middle
- * of a look-up is left to finish alone; the last one frees what is left.
+ * others. What is submitted again after it was forgotten is the same look-up, as long as
+ * a thread is at that. Getting rid of it never waits for a name server: a thread that is
+ * in the middle of a look-up is left to finish alone; the last one frees what is left.
  *
  * In a forked child, where the threads are not, nothing gets done any more: what the
  * parent had begun comes back as ECLOSED, or is forgotten.
