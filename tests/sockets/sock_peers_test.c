@@ -604,6 +604,33 @@ an_identity_in_use_is_refused_when_the_bind_comes_late(void **state)
     net_close(&n);
 }
 
+/* What it would have begun with is not received: nobody was told of the connection. */
+static void
+a_peer_that_is_refused_over_inproc_greets_nobody(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    char endpoint[64];
+    sennit_sock *router;
+
+    (void)state;
+    opts.identity[0] = 'A';
+    opts.identity_size = 1;
+    opts.hello = net_bytes("hello");
+    net_open(&n);
+    router = net_sock(&n, SENNIT_ROUTER, NULL);
+    for (int i = 0; i < 2; i++) {
+        snprintf(endpoint, sizeof endpoint, "%s", net_vacant(INPROC));
+        net_connect(router, endpoint);
+        assert_int_equal(sennit_sock_bind(net_sock(&n, SENNIT_DEALER, &opts), endpoint),
+                         SENNIT_OK);
+    }
+    assert_int_equal(net_event(&n, router, SENNIT_EVENT_HANDSHAKE_FAILED).err,
+                     SENNIT_EEXIST);
+    assert_string_equal(net_recv(router), "A|hello");
+    assert_string_equal(net_recv_flags(router, SENNIT_DONTWAIT), "EAGAIN");
+    net_close(&n);
+}
+
 /* ---- a name given by the application ----------------------------------- */
 
 /* Whatever stops a connection before it is READY: what waits for the name is not for
@@ -880,6 +907,7 @@ main(void)
         cmocka_unit_test(an_identity_in_use_is_refused_until_its_owner_leaves),
         cmocka_unit_test(an_identity_in_use_is_refused_over_inproc_at_either_end),
         cmocka_unit_test(an_identity_in_use_is_refused_when_the_bind_comes_late),
+        cmocka_unit_test(a_peer_that_is_refused_over_inproc_greets_nobody),
         cmocka_unit_test(what_waits_for_an_assigned_name_survives_a_failed_handshake),
         cmocka_unit_test(a_mandatory_router_tells_no_such_peer_from_no_room),
         cmocka_unit_test(a_mandatory_send_that_waits_ends_when_its_peer_dies),

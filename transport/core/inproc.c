@@ -222,6 +222,9 @@ join(sennit_sock *binder, sni_pipe *near)
         far->attached = false;
         sni_link_remove(&far->link);
         far->sock = NULL;
+        /* Nor is it to be greeted by it. */
+        sni_msgq_fini(&near->inq);
+        far->inproc->greeted = 0;
         return err;
     }
     if (near->inproc->couple != NULL)
