@@ -5,11 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -437,6 +440,87 @@ the_path_has_the_permissions_asked_for(void **state)
     (void)umask(old);
 }
 
+/* Linux 6.6; older headers do not know it. */
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452
+#endif
+
+/* As before Linux 6.6. For the rest of this process. */
+static bool
+forbid_fchmodat2(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fchmodat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { sizeof rules / sizeof rules[0], rules };
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static bool
+knows_fchmodat2(void)
+{
+    return syscall(SYS_fchmodat2, -1, "", 0, 0) == 0 || errno != ENOSYS;
+}
+
+/* What of it went wrong, or 0. In a process of its own, whose root is the directory. */
+static int
+without_proc(int mode)
+{
+    sennit_sock_opts opts = net_opts();
+    bool possible = mode == 0600 || knows_fchmodat2();
+    struct stat st;
+    sennit_loop *loop;
+    sennit_sock *pull;
+    sennit_err err;
+
+    opts.ipc_mode = mode;
+    if (exists("/proc") || sennit_loop_open(&loop, NULL) != SENNIT_OK ||
+        sennit_sock_open(&pull, loop, SENNIT_PULL, &opts) != SENNIT_OK)
+        return 2;
+    err = sennit_sock_bind(pull, "ipc:///s");
+    if (err != (possible ? SENNIT_OK : SENNIT_ENOTSUP))
+        return 3;
+    if (possible && (stat("/s", &st) != 0 || (int)(st.st_mode & 07777) != mode))
+        return 4;
+    if (!possible && strcmp(sennit_loop_why(loop),
+                            "ipc_mode needs /proc before Linux 6.6: mount it, or set it "
+                            "by the umask") != 0)
+        return 5;
+    sennit_sock_close(pull);
+    sennit_loop_close(loop);
+    return exists("/s") ? 6 : 0;
+}
+
+static void
+without_proc_permissions_are_given_or_refused_with_a_reason(void **state)
+{
+    static const int modes[] = { 0600, 0666 };
+
+    (void)state;
+    if (getuid() != 0)
+        fail_msg("another root directory takes root");
+    for (int run = 0; run < 4; run++) {
+        pid_t child = fork();
+        int status;
+
+        if (child == 0) {
+            alarm(60);
+            (void)umask(0077);
+            if (chroot(directory) != 0 || chdir("/") != 0 ||
+                (run / 2 == 1 && !forbid_fchmodat2()))
+                _exit(1);
+            _exit(without_proc(modes[run % 2]));
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
 /* Between bind(2) and what follows it somebody puts a link to this in the path's place.
  */
 static const char *victim;
@@ -674,6 +758,8 @@ main(void)
               a_lock_that_is_held_for_ever_is_not_waited_for),
         NAMED("the path has the permissions asked for",
               the_path_has_the_permissions_asked_for),
+        NAMED("without /proc permissions are given or refused with a reason",
+              without_proc_permissions_are_given_or_refused_with_a_reason),
         NAMED("permissions are not given through a link",
               permissions_are_not_given_through_a_link),
         NAMED("a relative path is removed from where it was made",

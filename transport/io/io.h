@@ -86,8 +86,9 @@ typedef struct sni_io_ops {
 
     /* Listens on `address`; `*bound` gets the port or path in use. Of `opts` count those
      * of the kernel, backlog and ipc_mode.
-     * Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, ENOENT, ENODEV and EINVAL (an option),
-     *         EMFILE, ENOMEM, EIO; io->why says what failed, if it was not the address.
+     * Errors: EADDRINUSE, EADDRNOTAVAIL, EACCES, ENOENT, ENODEV, EINVAL and ENOTSUP (an
+     *         option), EMFILE, ENOMEM, EIO; io->why says what failed, if it was not the
+     * address.
      */
     sennit_err (*listen)(sni_io *io, const sni_address *address,
                          const sennit_sock_opts *opts, sni_file **out,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "io/stream.h"
@@ -16,6 +17,11 @@
 /* Whoever else holds the lock does so for some system calls only. Beyond this it is
  * held by something that is not us, and bind does not wait for that. */
 #define LOCK_TRIES_MAX 1000
+
+/* Linux 6.6; older headers do not know it. */
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452
+#endif
 
 /* ---- the lock ---------------------------------------------------------- */
 
@@ -117,12 +123,23 @@ take(int fd, const char *path, const struct sockaddr *address, socklen_t size,
 }
 
 /* The file was made with the mode less the umask's bits. What has taken its path since is
- * not ours to change, so a link is not followed. */
-static bool
-has_mode(const char *path, const struct stat *st, mode_t mode)
+ * not ours to change, so a link is not followed. Before Linux 6.6 the C library goes
+ * through /proc for that, and one that is older than it does so still. */
+static sennit_err
+give_mode(const char *path, const struct stat *st, mode_t mode, const char **why)
 {
-    return (st->st_mode & 07777) == mode ||
-           fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0;
+    if ((st->st_mode & 07777) == mode ||
+        fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0)
+        return SENNIT_OK;
+    if (errno == EOPNOTSUPP &&
+        syscall(SYS_fchmodat2, AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0)
+        return SENNIT_OK;
+    if (errno == ENOSYS) {
+        *why = "ipc_mode needs /proc before Linux 6.6: mount it, or set it by the umask";
+        return SENNIT_ENOTSUP;
+    }
+    *why = "ipc_mode was refused by the system";
+    return sni_err_of_errno(errno);
 }
 
 sennit_err
@@ -141,11 +158,11 @@ sni_ipc_path_listen(int fd, const char *path, const struct sockaddr *address,
         if (lstat(path, st) != 0 || !S_ISSOCK(st->st_mode)) {
             *why = "somebody else took the path at the same time";
             err = SENNIT_EADDRINUSE;
-        } else if (mode >= 0 && !has_mode(path, st, (mode_t)mode)) {
-            *why = "ipc_mode was refused by the system";
-            err = sni_err_of_errno(errno);
-        } else if (listen(fd, backlog) != 0) {
-            err = sni_err_of_errno(errno);
+        } else {
+            if (mode >= 0)
+                err = give_mode(path, st, (mode_t)mode, why);
+            if (err == SENNIT_OK && listen(fd, backlog) != 0)
+                err = sni_err_of_errno(errno);
         }
         if (err && err != SENNIT_EADDRINUSE)
             (void)unlink(path);

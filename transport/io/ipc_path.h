@@ -16,7 +16,7 @@
  * then nothing is taken over either. */
 
 /* Binds and listens; `*st` is the file. `mode` -1: permissions by the umask.
- * Errors: EADDRINUSE, EACCES, ENOENT, ENOMEM, EIO. */
+ * Errors: EADDRINUSE, EACCES, ENOENT, ENOMEM, ENOTSUP (the mode), EIO. */
 sennit_err sni_ipc_path_listen(int fd, const char *path, const struct sockaddr *address,
                                socklen_t size, int mode, int backlog, struct stat *st,
                                const char **why);

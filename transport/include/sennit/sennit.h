@@ -487,7 +487,8 @@ typedef struct sennit_sock_opts {
     size_t tcp_accept_count;       /* 0: all are (TCP_ACCEPT_FILTER) */
 
     /* ipc */
-    int ipc_mode; /* [next] permissions of the path, 0 .. 0777; -1: by the umask */
+    int ipc_mode; /* [next] permissions of the path, 0 .. 0777; -1: by the umask. Before
+                     Linux 6.6 what the umask takes away is given back through /proc */
     const sennit_ipc_filter *ipc_accept; /* [next] peers that match one are accepted */
     size_t ipc_accept_count;             /* 0: all are (IPC_FILTER_...) */
 
@@ -579,13 +580,13 @@ SENNIT_API void sennit_sock_close(sennit_sock *sock);
  *                       `ipc://` + `*`: a fresh path in the temporary directory
  *   inproc://NAME       within this loop and the others of its context
  * Blocks: no.
- * Errors: EINVAL (malformed), ENOTSUP (a transport that is not built; inproc also: an
- *         option that it does not obey, which sennit_loop_why() names), ENODEV (no such
- *         interface; host names are not looked up here), EADDRINUSE (also an ipc path
- *         somebody listens on; a stale one is taken over; a file that is no socket is
- *         left alone), EADDRNOTAVAIL, EACCES, ENOENT (ipc directory), ENAMETOOLONG,
- *         EMFILE, ENOMEM, ETERM, and without a BIND_FAILED event that says the same
- *         ECLOSED, ETHREAD, ESTATE (inherited from before a fork). */
+ * Errors: EINVAL (malformed), ENOTSUP (a transport that is not built; an option that
+ *         inproc does not obey or the system cannot set, which sennit_loop_why() names),
+ *         ENODEV (no such interface; host names are not looked up here), EADDRINUSE
+ *         (also an ipc path somebody listens on; a stale one is taken over; a file that
+ *         is no socket is left alone), EADDRNOTAVAIL, EACCES, ENOENT (ipc directory),
+ *         ENAMETOOLONG, EMFILE, ENOMEM, ETERM, and without a BIND_FAILED event that says
+ *         the same ECLOSED, ETHREAD, ESTATE (inherited from before a fork). */
 SENNIT_API sennit_err sennit_sock_bind(sennit_sock *sock,
                                        const char *endpoint) SENNIT_MUST_CHECK;
 
