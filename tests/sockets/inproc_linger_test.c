@@ -81,6 +81,63 @@ what_was_sent_before_both_have_met_arrives_too(void **state)
     duo_close(&d);
 }
 
+/* Bound when it goes, though its loop has not heard of that. What was sent of a message
+ * without an end stays behind. */
+static void
+a_sender_that_goes_before_it_heard_of_the_bind_leaves_what_it_sent(void **state)
+{
+    duo d;
+
+    (void)state;
+    for (int how = 0; how < 4; how++) {
+        sennit_sock *push;
+        sennit_sock *pull;
+
+        duo_open(&d);
+        push = ask(&d, 30000, 2);
+        if (how & 2)
+            assert_int_equal(sennit_sock_send_bytes(push, "half", 4, SENNIT_MORE),
+                             SENNIT_OK);
+        pull = bound(&d);
+        if (how & 1) {
+            assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_OK);
+            if (how & 2)
+                assert_int_equal(sennit_sock_send_bytes(push, "tail", 4, 0), SENNIT_OK);
+            assert_int_equal(net_stats(push).dropped_disconnect_msgs, how >> 1);
+            net_check_law(push);
+        } else {
+            sennit_sock_close(push);
+        }
+        assert_string_equal(duo_recv(&d, pull), "0");
+        assert_string_equal(duo_recv(&d, pull), "1");
+        DUO_UNTIL(&d, net_stats(pull).connections == 0);
+        assert_false(sennit_sock_ready(pull) & SENNIT_READABLE);
+        duo_close(&d);
+    }
+}
+
+/* One who was asked has gone, and the next is not asked yet. */
+static void
+what_was_given_back_goes_to_the_next_though_the_sender_has_closed(void **state)
+{
+    sennit_sock *push;
+    sennit_sock *pull;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    pull = bound(&d);
+    push = ask(&d, 30000, 2);
+    sennit_sock_close(pull);
+    duo_settle(&d);
+    assert_int_equal(net_stats(push).queued_msgs, 2);
+    pull = bound(&d);
+    sennit_sock_close(push);
+    assert_string_equal(duo_recv(&d, pull), "0");
+    assert_string_equal(duo_recv(&d, pull), "1");
+    duo_close(&d);
+}
+
 static void
 a_disconnect_lets_the_binder_have_what_was_sent(void **state)
 {
@@ -276,6 +333,10 @@ main(void)
         cmocka_unit_test(
             what_was_sent_before_the_binder_looked_arrives_though_the_sender_has_closed),
         cmocka_unit_test(what_was_sent_before_both_have_met_arrives_too),
+        cmocka_unit_test(
+            a_sender_that_goes_before_it_heard_of_the_bind_leaves_what_it_sent),
+        cmocka_unit_test(
+            what_was_given_back_goes_to_the_next_though_the_sender_has_closed),
         cmocka_unit_test(a_disconnect_lets_the_binder_have_what_was_sent),
         cmocka_unit_test(a_whole_loop_may_be_gone_before_the_binder_looks),
         cmocka_unit_test(without_linger_what_was_sent_too_early_is_dropped_and_counted),

@@ -288,28 +288,6 @@ part(sni_pipe *pipe, sennit_err err, const char *reason)
         part_mate(pipe);
 }
 
-/* Its application has closed it: what a binder has been asked for is left to that binder,
- * who takes it when it looks. Nobody waits for that, and nobody keeps what waits for a
- * name that may never be bound. */
-static void
-bequeath(sni_pipe *near)
-{
-    sni_inproc *end = near->inproc;
-
-    if (!end->connecter || end->met || end->parted || end->early_msgs == 0 ||
-        near->sock->opts.linger_ms == 0)
-        return;
-    if (!sni_couple_advance(end->couple, SNI_ASKED, SNI_MET))
-        (void)sni_couple_advance(end->couple, SNI_ACCEPTED, SNI_MET);
-}
-
-void
-sni_inproc_leave(sni_pipe *pipe)
-{
-    bequeath(pipe);
-    sni_pipe_free(pipe);
-}
-
 /* ---- asking and accepting ---------------------------------------------- */
 
 /* Nobody was told of the connection yet. */
@@ -377,6 +355,43 @@ seek(sni_pipe *near)
     }
     unlock(loop);
     return binder != NULL ? join(binder, near) : err;
+}
+
+/* Whether it has sent something whole that nobody has yet. */
+static bool
+has_waited(const sni_pipe *near)
+{
+    return near->inproc->mate != NULL ? waited(near) > 0 : near->inproc->early_msgs > 0;
+}
+
+/* Drops what was sent of a message without its end. */
+static void
+drop_begun(sni_pipe *near)
+{
+    if (near->inproc->mate != NULL)
+        sni_msgq_rollback(&near->inproc->mate->inq);
+    else
+        sni_couple_rollback(near);
+}
+
+/* Its application has closed it: what a binder was asked for, or can be even now, is left
+ * to that binder, who takes it when it looks. Nobody waits for that, and nobody keeps
+ * what waits for a name that may never be bound. */
+static void
+bequeath(sni_pipe *near)
+{
+    sni_inproc *end = near->inproc;
+
+    if (!end->connecter || end->met || end->parted || end->couple == NULL ||
+        !has_waited(near) || near->sock->opts.linger_ms == 0)
+        return;
+    drop_begun(near);
+    /* Somebody may have bound the name since this loop has looked. One of this loop would
+     * have met it at once. */
+    if (sni_couple_stage(end->couple) == SNI_ALONE && seek(near) != SENNIT_OK)
+        return;
+    if (!sni_couple_advance(end->couple, SNI_ASKED, SNI_MET))
+        (void)sni_couple_advance(end->couple, SNI_ACCEPTED, SNI_MET);
 }
 
 static void
@@ -1312,6 +1327,13 @@ sni_inproc_lost(sni_pipe *pipe)
         return;
     pipe->sock->stats.connections--;
     sni_inproc_tell(pipe, SENNIT_EVENT_DISCONNECTED, end->err, end->reason);
+}
+
+void
+sni_inproc_leave(sni_pipe *pipe)
+{
+    bequeath(pipe);
+    sni_pipe_free(pipe);
 }
 
 void
