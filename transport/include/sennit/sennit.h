@@ -252,7 +252,9 @@ SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
 
 /* Closes sockets still open, lets what they queued leave within each one's
  * linger_ms, then frees everything. NULL is a no-op. Not from inside a callback.
- * Blocks: up to the longest linger_ms of its sockets. */
+ * Blocks: up to the longest linger_ms of its sockets, and where that is not 0 up to one
+ *         second more, in which peers read what the kernel has, and close (where they
+ *         do, no longer than they take). */
 SENNIT_API void sennit_loop_close(sennit_loop *loop);
 
 /* Why the last call on this loop or one of its sockets that failed did so. With EINVAL,
@@ -425,7 +427,8 @@ typedef struct sennit_sock_opts {
     int recv_timeout_ms;       /* [now] -1: for ever, 0: as SENNIT_DONTWAIT (RCVTIMEO) */
     int linger_ms;             /* [now] how long close and disconnect let queued messages
                                   leave; -1: for ever. An inproc name that nobody has
-                                  bound is not waited for */
+                                  bound is not waited for, and whoever has bound it in
+                                  another loop may take its time */
     uint32_t send_batch_bytes; /* [next] gathered before it is written, 1 KiB .. 1 MiB
                                   (OUT_BATCH_SIZE) */
     uint32_t recv_batch_bytes; /* [next] most bytes of one receive, 1 KiB .. 128 KiB
@@ -793,7 +796,9 @@ typedef struct sennit_sock_stats {
     uint64_t dropped_malformed_msgs;  /* received, but no valid envelope */
     uint64_t dropped_filtered_msgs;   /* received, but not what we asked for (SUB, REQ) */
     uint64_t dropped_unread_msgs;     /* received, and given up: XPUB, the oldest of peers
-                                         that are gone, which left 64 MiB unread */
+                                         that are gone, which left 64 MiB unread; inproc,
+                                         what one had sent that had closed when it was
+                                         refused */
     uint64_t dropped_slow_msgs;       /* made room: SENNIT_SLOW_DROP_OLD, _CONFLATE */
     uint64_t dropped_conflated_msgs;  /* conflate: a newer one came, either direction */
     uint64_t dropped_expired_msgs;    /* older than send_age_max_ms */
