@@ -104,6 +104,7 @@ a_sender_that_goes_before_it_heard_of_the_bind_leaves_what_it_sent(void **state)
             if (how & 2)
                 assert_int_equal(sennit_sock_send_bytes(push, "tail", 4, 0), SENNIT_OK);
             assert_int_equal(net_stats(push).dropped_disconnect_msgs, how >> 1);
+            assert_int_equal(net_stats(push).queued_msgs, 2);
             net_check_law(push);
         } else {
             sennit_sock_close(push);
@@ -141,6 +142,7 @@ what_was_given_back_goes_to_the_next_though_the_sender_has_closed(void **state)
 static void
 a_disconnect_lets_the_binder_have_what_was_sent(void **state)
 {
+    sennit_event event;
     sennit_sock *pull;
     sennit_sock *push;
     duo d;
@@ -152,16 +154,128 @@ a_disconnect_lets_the_binder_have_what_was_sent(void **state)
     assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_OK);
     assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_ENOENT);
     assert_int_equal(net_try_send(push, "late", SENNIT_DONTWAIT), SENNIT_EAGAIN);
-    assert_int_equal(net_stats(push).delivered_msgs, 2);
+    assert_int_equal(net_stats(push).queued_msgs, 2);
+    net_check_law(push);
     assert_string_equal(duo_recv(&d, pull), "0");
     assert_string_equal(duo_recv(&d, pull), "1");
+    DUO_UNTIL(&d, net_has_event(push, SENNIT_EVENT_DISCONNECTED, &event));
+    assert_int_equal(net_stats(push).delivered_msgs, 2);
     assert_int_equal(net_stats(push).dropped_disconnect_msgs, 0);
     assert_int_equal(net_stats(push).queued_msgs, 0);
+    assert_int_equal(sennit_sock_get_peers(push, NULL, 0), 0);
     net_check_law(push);
     /* It can be made again. */
     net_connect(push, "inproc://x");
     net_send(push, "again");
     assert_string_equal(duo_recv(&d, pull), "again");
+    duo_close(&d);
+}
+
+/* Closed before all of that: what was asked for is still left to the binder. */
+static void
+one_that_has_disconnected_may_close(void **state)
+{
+    sennit_sock *pull;
+    sennit_sock *push;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    pull = bound(&d);
+    push = ask(&d, 30000, 1);
+    assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_OK);
+    sennit_sock_close(push);
+    assert_string_equal(duo_recv(&d, pull), "0");
+    duo_close(&d);
+}
+
+/* The binder goes before it looked: there is nobody else to have it. */
+static void
+what_a_disconnect_leaves_is_dropped_and_told_if_nobody_takes_it(void **state)
+{
+    sennit_event event;
+    sennit_sock *pull;
+    sennit_sock *push;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    pull = bound(&d);
+    push = ask(&d, 30000, 2);
+    assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_OK);
+    assert_int_equal(sennit_sock_unbind(pull, "inproc://x"), SENNIT_OK);
+    DUO_UNTIL(&d, net_has_event(push, SENNIT_EVENT_HANDSHAKE_FAILED, &event));
+    assert_int_equal(event.err, SENNIT_ECONNREFUSED);
+    assert_int_equal(net_stats(push).dropped_disconnect_msgs, 2);
+    net_check_law(push);
+    duo_close(&d);
+}
+
+/* A ROUTER that knows that identity already: who is there to hear of it counts. */
+static void
+what_a_refused_peer_has_left_is_dropped_and_told(void **state)
+{
+    (void)state;
+    for (int closed = 0; closed < 2; closed++) {
+        sennit_sock_opts opts = lingering(30000);
+        sennit_event event;
+        sennit_sock *router;
+        sennit_sock *second;
+        const char *endpoint;
+        duo d;
+
+        opts.identity[0] = 'A';
+        opts.identity_size = 1;
+        duo_open(&d);
+        router = net_sock(&d.a, SENNIT_ROUTER, NULL);
+        second = net_sock(&d.b, SENNIT_DEALER, &opts);
+        endpoint = duo_join(&d, router, net_named(&d.b, SENNIT_DEALER, "A"));
+        net_connect(second, endpoint);
+        net_send(second, "of two|frames");
+        net_send(second, "one");
+        if (closed) {
+            sennit_sock_close(second);
+            DUO_UNTIL(&d, net_has_event(router, SENNIT_EVENT_HANDSHAKE_FAILED, &event));
+            assert_int_equal(net_stats(router).dropped_unread_msgs, 2);
+        } else {
+            assert_int_equal(sennit_sock_disconnect(second, endpoint), SENNIT_OK);
+            DUO_UNTIL(&d, net_has_event(second, SENNIT_EVENT_HANDSHAKE_FAILED, &event));
+            assert_int_equal(net_stats(second).dropped_disconnect_msgs, 2);
+            assert_int_equal(net_stats(second).delivered_msgs, 0);
+            net_check_law(second);
+        }
+        assert_int_equal(event.err, SENNIT_EEXIST);
+        net_check_law(router);
+        duo_close(&d);
+    }
+}
+
+/* What goes to many is not taken from one that ends: it misses the rest of a message. */
+static void
+a_disconnect_in_the_middle_of_a_publication_sends_nothing_torn(void **state)
+{
+    sennit_sock_opts opts = lingering(30000);
+    sennit_sock *xsub;
+    sennit_sock *xpub;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    xpub = net_sock(&d.a, SENNIT_XPUB, NULL);
+    xsub = net_sock(&d.b, SENNIT_XSUB, &opts);
+    assert_int_equal(sennit_sock_bind(xpub, "inproc://x"), SENNIT_OK);
+    net_connect(xsub, "inproc://x");
+    net_send(xsub, "whole");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(sennit_sock_send_bytes(xsub, "half", 4, SENNIT_MORE), SENNIT_OK);
+    assert_int_equal(sennit_sock_disconnect(xsub, "inproc://x"), SENNIT_OK);
+    assert_int_equal(sennit_sock_send_bytes(xsub, "tail", 4, 0), SENNIT_OK);
+    assert_int_equal(net_stats(xsub).dropped_disconnect_msgs, 1);
+    net_check_law(xsub);
+    assert_string_equal(duo_recv(&d, xpub), "whole");
+    DUO_UNTIL(&d, net_stats(xpub).connections == 0);
+    assert_string_equal(net_recv_flags(xpub, SENNIT_DONTWAIT), "EAGAIN");
+    net_check_law(xsub);
     duo_close(&d);
 }
 
@@ -338,6 +452,10 @@ main(void)
         cmocka_unit_test(
             what_was_given_back_goes_to_the_next_though_the_sender_has_closed),
         cmocka_unit_test(a_disconnect_lets_the_binder_have_what_was_sent),
+        cmocka_unit_test(one_that_has_disconnected_may_close),
+        cmocka_unit_test(what_a_disconnect_leaves_is_dropped_and_told_if_nobody_takes_it),
+        cmocka_unit_test(what_a_refused_peer_has_left_is_dropped_and_told),
+        cmocka_unit_test(a_disconnect_in_the_middle_of_a_publication_sends_nothing_torn),
         cmocka_unit_test(a_whole_loop_may_be_gone_before_the_binder_looks),
         cmocka_unit_test(without_linger_what_was_sent_too_early_is_dropped_and_counted),
         cmocka_unit_test(a_binder_may_go_without_having_looked),

@@ -380,7 +380,7 @@ what_one_who_left_has_sent_arrives_or_is_counted(const void *arg)
     for (size_t i = 0; i < COUNT(texts); i++)
         send_text(&p, texts[i]);
     sennit_sock_close(p.connecter);
-    while (p.received + net_stats(p.binder).dropped_memory_msgs < COUNT(texts)) {
+    while (p.received + net_stats(p.binder).dropped_unread_msgs < COUNT(texts)) {
         turn_loops(&p);
         receive_all(&p);
     }

@@ -168,13 +168,16 @@ sni_couple_ask(sni_couple *couple, sni_inbox *inbox, sni_msgq *early)
     sni_couple_ring(couple, SNI_BINDER);
 }
 
-void
+bool
 sni_couple_refuse(sni_couple *couple, sennit_err err)
 {
+    unsigned before;
+
     couple->halves[SNI_BINDER].err = err;
     couple->halves[SNI_BINDER].reason = "the bound socket refused the peer";
-    atomic_fetch_or_explicit(&couple->state, ENDED, memory_order_acq_rel);
+    before = atomic_fetch_or_explicit(&couple->state, ENDED, memory_order_acq_rel);
     sni_couple_ring(couple, SNI_CONNECTER);
+    return (before & ~ENDED) != SNI_MET;
 }
 
 /* ---- an end, by its pipe ----------------------------------------------- */

@@ -70,8 +70,9 @@ bool sni_couple_advance(sni_couple *couple, sni_stage from, sni_stage to);
  * it, moved away; NULL: nothing, or it was handed over before. */
 void sni_couple_ask(sni_couple *couple, sni_inbox *inbox, sni_msgq *early);
 
-/* The binder's loop, asked, does not take it. */
-void sni_couple_refuse(sni_couple *couple, sennit_err err);
+/* The binder's loop, asked, does not take it. False: the connecter has gone meanwhile and
+ * does not hear of that. */
+bool sni_couple_refuse(sni_couple *couple, sennit_err err);
 
 /* ---- an end, by its pipe ----------------------------------------------- */
 

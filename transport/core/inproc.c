@@ -374,24 +374,33 @@ drop_begun(sni_pipe *near)
         sni_couple_rollback(near);
 }
 
-/* Its application has closed it: what a binder was asked for, or can be even now, is left
- * to that binder, who takes it when it looks. Nobody waits for that, and nobody keeps
- * what waits for a name that may never be bound. */
-static void
-bequeath(sni_pipe *near)
+/* It is to end: whether a binder in another loop was asked for what it has sent, or could
+ * be even now. Nobody keeps what waits for a name that may never be bound. */
+static bool
+asks_at_last(sni_pipe *near)
 {
-    sni_inproc *end = near->inproc;
+    const sni_inproc *end = near->inproc;
 
     if (!end->connecter || end->met || end->parted || end->couple == NULL ||
         !has_waited(near) || near->sock->opts.linger_ms == 0)
-        return;
+        return false;
     drop_begun(near);
     /* Somebody may have bound the name since this loop has looked. One of this loop would
      * have met it at once. */
     if (sni_couple_stage(end->couple) == SNI_ALONE && seek(near) != SENNIT_OK)
-        return;
-    if (!sni_couple_advance(end->couple, SNI_ASKED, SNI_MET))
-        (void)sni_couple_advance(end->couple, SNI_ACCEPTED, SNI_MET);
+        return false;
+    return sni_couple_stage(end->couple) != SNI_ALONE && !sni_couple_ended(end->couple);
+}
+
+/* Its application has closed it: what it has sent is left to the binder, who takes it
+ * when it looks. Nobody waits for that. */
+static void
+bequeath(sni_pipe *near)
+{
+    sni_couple *couple = near->inproc->couple;
+
+    if (asks_at_last(near) && !sni_couple_advance(couple, SNI_ASKED, SNI_MET))
+        (void)sni_couple_advance(couple, SNI_ACCEPTED, SNI_MET);
 }
 
 static void
@@ -401,6 +410,8 @@ seek_again(sni_pipe *near)
 
     if (err)
         fail(near, err, "the bound socket refused the peer");
+    else if (near->inproc->goes && sni_couple_stage(near->inproc->couple) == SNI_ALONE)
+        fail(near, SENNIT_ECONNREFUSED, "nobody has bound the name any more");
 }
 
 /* The binder's pipe of a couple. */
@@ -445,6 +456,19 @@ bound_here(sennit_loop *loop, const char *name)
     return sock;
 }
 
+/* The connecter has gone, and has no more ear for what becomes of what it has left: so it
+ * is told and counted here. */
+static void
+turn_away(sennit_sock *sock, sni_couple *couple)
+{
+    sni_half *half = &couple->halves[SNI_BINDER];
+
+    sock->stats.dropped_unread_msgs += half->early.msgs + sni_channel_look(&half->in);
+    sock->stats.handshakes_failed++;
+    tell(sock, SENNIT_EVENT_HANDSHAKE_FAILED, couple->name, 0, half->err,
+         "the bound socket refused the peer", sni_bytes(NULL, 0));
+}
+
 /* Another loop asks for a name of this one. */
 static void
 accept(sennit_loop *loop, sni_couple *couple)
@@ -461,7 +485,8 @@ accept(sennit_loop *loop, sni_couple *couple)
     }
     err = take_in(sock, couple, &pipe);
     if (err) {
-        sni_couple_refuse(couple, err);
+        if (!sni_couple_refuse(couple, err))
+            turn_away(sock, couple);
         return;
     }
     if (sni_couple_advance(couple, SNI_ASKED, SNI_ACCEPTED)) {
@@ -477,8 +502,7 @@ accept(sennit_loop *loop, sni_couple *couple)
     sni_pipe_free(pipe);
 }
 
-/* The connecter has gone before it was answered, and left what it had sent. What becomes
- * of that it has no more ear for, so it is told and counted here, once. */
+/* The connecter has gone before it was answered, and left what it had sent. */
 static void
 inherit(sennit_loop *loop, sni_couple *couple)
 {
@@ -489,15 +513,10 @@ inherit(sennit_loop *loop, sni_couple *couple)
     if (sock == NULL)
         return;
     half->err = take_in(sock, couple, &pipe);
-    if (half->err == SENNIT_OK) {
+    if (half->err == SENNIT_OK)
         sni_couple_met(pipe);
-        return;
-    }
-    if (half->err == SENNIT_ENOMEM)
-        sock->stats.dropped_memory_msgs += half->early.msgs + sni_channel_look(&half->in);
-    sock->stats.handshakes_failed++;
-    tell(sock, SENNIT_EVENT_HANDSHAKE_FAILED, couple->name, 0, half->err,
-         "the bound socket refused the peer", sni_bytes(NULL, 0));
+    else
+        turn_away(sock, couple);
 }
 
 /* The binder has accepted. */
@@ -515,6 +534,8 @@ meet_couple(sni_pipe *near)
     } else if (sni_couple_advance(couple, SNI_ACCEPTED, SNI_MET)) {
         sni_couple_met(near);
         sni_couple_ring(couple, SNI_BINDER);
+        if (near->inproc->goes)
+            sni_inproc_end(near, SENNIT_ECONNRESET, "closed by peer");
     } else {
         /* The binder went away in between: nobody was told. */
         sni_pattern_disconnected(&near->sock->pattern, &near->peer, true);
@@ -790,10 +811,23 @@ sni_inproc_connected(const sennit_sock *sock, const char *name)
         const sni_pipe *pipe = SNI_CONST_OWNER_OF(link, sni_pipe, link);
 
         if (pipe->inproc != NULL && pipe->inproc->connecter && !pipe->retired &&
-            strcmp(pipe->inproc->name, name) == 0)
+            !pipe->inproc->goes && strcmp(pipe->inproc->name, name) == 0)
             return true;
     }
     return false;
+}
+
+/* Ends it. What a binder has been asked for goes first. */
+static void
+cut_one(sni_pipe *pipe)
+{
+    if (asks_at_last(pipe)) {
+        pipe->inproc->goes = true;
+        sni_pipe_leave(pipe);
+        return;
+    }
+    part(pipe, SENNIT_ECONNRESET, "closed by peer");
+    sni_pipe_retire(pipe);
 }
 
 /* Cuts the pipes of `sock` at one side of a name. */
@@ -807,13 +841,11 @@ cut(sennit_sock *sock, const char *name, bool connecter)
         sni_pipe *pipe = SNI_OWNER_OF(link, sni_pipe, link);
 
         next = link->next;
-        if (pipe->inproc == NULL || pipe->retired ||
+        if (pipe->inproc == NULL || pipe->retired || pipe->inproc->goes ||
             pipe->inproc->connecter != connecter || strcmp(pipe->inproc->name, name) != 0)
             continue;
         any = true;
-        bequeath(pipe);
-        part(pipe, SENNIT_ECONNRESET, "closed by peer");
-        sni_pipe_retire(pipe);
+        cut_one(pipe);
     }
     return any;
 }
@@ -1092,7 +1124,9 @@ sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
     size_t size;
     sennit_err err;
 
-    if (end->mate == NULL && (end->couple == NULL || end->parted)) {
+    /* One that goes may be in the middle of a publication: the rest follows what was
+     * dropped of it. */
+    if (end->goes || (end->mate == NULL && (end->couple == NULL || end->parted))) {
         sennit_msg_fini(sni_msg_public(msg));
         sni_pipe_count_disconnect(pipe, !more);
         return SENNIT_OK;

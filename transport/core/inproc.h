@@ -37,6 +37,7 @@ typedef struct sni_inproc {
     bool due;       /* somebody has bound the name in the middle of a message */
     bool met;       /* READY was said */
     bool parted;    /* the couple has ended */
+    bool goes;      /* disconnected, and stays until a binder has what it has sent */
     bool begun;     /* a message was pushed in part */
     bool torn;   /* of which the peer hears, with a subscription that came in between */
     bool behind; /* it was not all, and the rest is heard in the next turn */
