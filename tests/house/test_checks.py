@@ -214,11 +214,26 @@ class Headers(Tree):
     def test_a_header_that_stands_alone_has_no_findings(self):
         self.assertEqual(self.find("#include <stddef.h>\nsize_t sennit_x(void);\n"), [])
 
-    def test_a_header_that_leans_on_another_is_found_in_both_languages(self):
-        self.assertEqual(len(self.find("size_t sennit_x(void);\n")), 2)
+    def test_a_header_that_leans_on_another_is_found_in_every_language(self):
+        self.assertEqual(len(self.find("size_t sennit_x(void);\n")), 3)
 
     def test_a_header_that_is_only_c_is_found(self):
-        self.assert_one(self.find("int sennit_x(int class);\n"), "c++17")
+        problems = self.find("int sennit_x(int class);\n")
+        self.assertEqual(len(problems), 2)
+        self.assert_one(problems[:1], "c++17")
+        self.assert_one(problems[1:], "c++20")
+
+    OPTS = "typedef struct sennit_opts {\n    int a;\n    int b;\n} sennit_opts;\n"
+
+    def test_a_default_that_every_language_takes_has_no_findings(self):
+        self.assertEqual(
+            self.find(self.OPTS + "#define SENNIT_OPTS_DEFAULT { 1, 2 }\n"), [])
+
+    def test_a_default_that_is_only_c_is_found(self):
+        problems = self.find(self.OPTS + "#define SENNIT_OPTS_DEFAULT { .a = 1 }\n")
+        self.assertEqual(len(problems), 2)
+        self.assert_one(problems[:1], "c++17")
+        self.assert_one(problems[1:], "c++20", "b")
 
 
 class Format(Tree):

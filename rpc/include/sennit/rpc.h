@@ -126,14 +126,33 @@ typedef struct sennit_bus_opts {
     void *entropy_arg;
 } sennit_bus_opts;
 
+/* The options that are not zero by default, as X(field, value). */
+#define SENNIT_BUS_OPTS_DEFAULTS(X)                                                      \
+    X(timeout_ms, 30000)                                                                 \
+    X(mailbox_max_msgs, 4096)                                                            \
+    X(mailbox_max_bytes, UINT64_C(16) << 20)                                             \
+    X(peer_queue_max_bytes, UINT64_C(8) << 20)                                           \
+    X(frame_max_bytes, UINT32_C(16) << 20)                                               \
+    X(calls_max, UINT32_C(1) << 20)                                                      \
+    X(linger_ms, 1000)                                                                   \
+    X(reconnect_min_ms, 100)                                                             \
+    X(reconnect_max_ms, 30000)
+
+#ifndef __cplusplus
 #define SENNIT_BUS_OPTS_DEFAULT                                                          \
     {                                                                                    \
-        .timeout_ms = 30000, .mailbox_max_msgs = 4096,                                   \
-        .mailbox_max_bytes = UINT64_C(16) << 20,                                         \
-        .peer_queue_max_bytes = UINT64_C(8) << 20,                                       \
-        .frame_max_bytes = UINT32_C(16) << 20, .calls_max = UINT32_C(1) << 20,           \
-        .linger_ms = 1000, .reconnect_min_ms = 100, .reconnect_max_ms = 30000            \
+        SENNIT_BUS_OPTS_DEFAULTS(SENNIT_DEFAULT_FIELD)                                   \
     }
+#else /* as SENNIT_SOCK_OPTS_DEFAULT */
+#define SENNIT_BUS_OPTS_DEFAULT sennit_bus_opts_default()
+inline sennit_bus_opts
+sennit_bus_opts_default(void)
+{
+    sennit_bus_opts opts = {};
+    SENNIT_BUS_OPTS_DEFAULTS(SENNIT_DEFAULT_FIELD)
+    return opts;
+}
+#endif
 
 /* Opens a bus on `loop`, which must outlive it. `opts` may be NULL. A bus without
  * links or listeners is a bus within the process.

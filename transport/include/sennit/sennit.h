@@ -180,7 +180,7 @@ typedef struct sennit_context_opts {
 
 #define SENNIT_CONTEXT_OPTS_DEFAULT                                                      \
     {                                                                                    \
-        .sockets_max = 0                                                                 \
+        0                                                                                \
     }
 
 /* `opts` may be NULL (defaults). Errors: ENOMEM. */
@@ -239,7 +239,10 @@ typedef struct sennit_loop_opts {
 
 #define SENNIT_LOOP_OPTS_DEFAULT                                                         \
     {                                                                                    \
-        .backend = SENNIT_BACKEND_AUTO                                                   \
+        SENNIT_BACKEND_AUTO, NULL, NULL,                                                 \
+        {                                                                                \
+            NULL, NULL                                                                   \
+        }                                                                                \
     }
 
 /* Opens a loop that the calling thread owns. `opts` may be NULL (defaults).
@@ -535,20 +538,48 @@ typedef struct sennit_sock_opts {
     uint32_t events_max; /* [open] events kept for a reader, 1 .. 65536 */
 } sennit_sock_opts;
 
+/* The options that are not zero by default, as X(field, value). */
+#define SENNIT_SOCK_OPTS_DEFAULTS(X)                                                     \
+    X(send_hwm_msgs, 1000)                                                               \
+    X(recv_hwm_msgs, 1000)                                                               \
+    X(send_timeout_ms, -1)                                                               \
+    X(recv_timeout_ms, -1)                                                               \
+    X(linger_ms, 30000)                                                                  \
+    X(send_batch_bytes, 64u << 10)                                                       \
+    X(recv_batch_bytes, 128u << 10)                                                      \
+    X(reconnect_min_ms, 100)                                                             \
+    X(reconnect_max_ms, 30000)                                                           \
+    X(handshake_timeout_ms, 30000)                                                       \
+    X(handshakes_max, 4096)                                                              \
+    X(backlog, 1024)                                                                     \
+    X(heartbeat_timeout_ms, -1)                                                          \
+    X(recv_frame_max_bytes, UINT64_C(1) << 30)                                           \
+    X(recv_message_max_bytes, UINT64_C(2) << 30)                                         \
+    X(recv_message_max_parts, 1u << 16)                                                  \
+    X(tcp_keepalive, -1)                                                                 \
+    X(tcp_keepalive_count, -1)                                                           \
+    X(tcp_keepalive_idle_s, -1)                                                          \
+    X(tcp_keepalive_interval_s, -1)                                                      \
+    X(tos, -1)                                                                           \
+    X(priority, -1)                                                                      \
+    X(busy_poll_us, -1)                                                                  \
+    X(kernel_send_bytes, -1)                                                             \
+    X(kernel_recv_bytes, -1)                                                             \
+    X(ipc_mode, -1)                                                                      \
+    X(stream_notify, true)                                                               \
+    X(events, SENNIT_EVENTS_DEFAULT)                                                     \
+    X(events_max, 64)
+
+#ifndef __cplusplus
+#define SENNIT_DEFAULT_FIELD(field, value) .field = (value),
 #define SENNIT_SOCK_OPTS_DEFAULT                                                         \
     {                                                                                    \
-        .send_hwm_msgs = 1000, .recv_hwm_msgs = 1000, .send_timeout_ms = -1,             \
-        .recv_timeout_ms = -1, .linger_ms = 30000, .send_batch_bytes = 64u << 10,        \
-        .recv_batch_bytes = 128u << 10, .reconnect_min_ms = 100,                         \
-        .reconnect_max_ms = 30000, .handshake_timeout_ms = 30000,                        \
-        .handshakes_max = 4096, .backlog = 1024, .heartbeat_timeout_ms = -1,             \
-        .recv_frame_max_bytes = UINT64_C(1) << 30,                                       \
-        .recv_message_max_bytes = UINT64_C(2) << 30, .recv_message_max_parts = 1u << 16, \
-        .tcp_keepalive = -1, .tcp_keepalive_count = -1, .tcp_keepalive_idle_s = -1,      \
-        .tcp_keepalive_interval_s = -1, .tos = -1, .priority = -1, .busy_poll_us = -1,   \
-        .kernel_send_bytes = -1, .kernel_recv_bytes = -1, .ipc_mode = -1,                \
-        .stream_notify = true, .events = SENNIT_EVENTS_DEFAULT, .events_max = 64         \
+        SENNIT_SOCK_OPTS_DEFAULTS(SENNIT_DEFAULT_FIELD)                                  \
     }
+#else /* which knows no initialiser by name without a warning: by assignment, below */
+#define SENNIT_DEFAULT_FIELD(field, value) opts.field = (value);
+#define SENNIT_SOCK_OPTS_DEFAULT           sennit_sock_opts_default()
+#endif
 
 /* Opens a socket on `loop`. `opts` may be NULL (defaults); it is copied.
  * Errors: ENOMEM, EINVAL (an option out of range, or one that this type does not have:
@@ -872,6 +903,14 @@ SENNIT_API sennit_err sennit_sock_wait_subscriptions(sennit_sock *sock, uint64_t
                                                      int timeout_ms) SENNIT_MUST_CHECK;
 
 #ifdef __cplusplus
+/* Gives: SENNIT_SOCK_OPTS_DEFAULT. */
+inline sennit_sock_opts
+sennit_sock_opts_default(void)
+{
+    sennit_sock_opts opts = {};
+    SENNIT_SOCK_OPTS_DEFAULTS(SENNIT_DEFAULT_FIELD)
+    return opts;
+}
 }
 #endif
 
