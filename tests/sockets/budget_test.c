@@ -4,6 +4,8 @@
  * whether sends are gathered depends on it and on nothing else. */
 #include "net.h"
 
+#include <unistd.h>
+
 #include "base/limits.h"
 #include "core/loop.h"
 
@@ -387,6 +389,46 @@ input_that_is_left_does_not_keep_a_call_that_waits_awake(void **state)
     }
 }
 
+/* Both ends of connections over which nothing is under way; their peers do not close. The
+ * last octets that were sent are acknowledged by the message behind them. */
+static void
+closing_what_is_idle_waits_for_nobody(void **state)
+{
+    enum { PEERS = 10 };
+    int fds[2 * PEERS];
+    char endpoint[64];
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *dealer;
+    sennit_time before;
+
+    (void)state;
+    open_net(&n);
+    opts.linger_ms = 30000;
+    opts.handshake_timeout_ms = 0;
+    dealer = net_sock(&n, SENNIT_DEALER, &opts);
+    for (int i = 0; i < PEERS; i++) {
+        int listener = raw_listen(endpoint);
+
+        net_connect(dealer, endpoint);
+        fds[i] = raw_accept(&n, listener);
+        close(listener);
+        fds[PEERS + i] = raw_connect(net_bind(dealer, i % 2 ? TCP : IPC));
+    }
+    for (int i = 0; i < 2 * PEERS; i++) {
+        raw_handshake(&n, fds[i], "DEALER", "");
+        raw_write(&n, fds[i], "\0\1x", 3);
+        assert_string_equal(net_recv(dealer), "x");
+    }
+    io.lonely = true;
+    before = io.now;
+    sennit_sock_close(dealer);
+    net_close(&n);
+    io.lonely = false;
+    assert_int_equal(io.now - before, 0);
+    for (int i = 0; i < 2 * PEERS; i++)
+        close(fds[i]);
+}
+
 static void
 an_idle_connection_costs_little_memory(void **state)
 {
@@ -419,6 +461,7 @@ main(void)
         cmocka_unit_test(no_connection_keeps_a_turn_to_itself),
         cmocka_unit_test(a_flush_writes_also_what_had_stopped_to_let_others_have_a_turn),
         cmocka_unit_test(input_that_is_left_does_not_keep_a_call_that_waits_awake),
+        cmocka_unit_test(closing_what_is_idle_waits_for_nobody),
         cmocka_unit_test(an_idle_connection_costs_little_memory),
     };
 

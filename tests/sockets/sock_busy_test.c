@@ -139,42 +139,83 @@ a_receive_that_would_not_wait_lets_gathered_messages_go(void **state)
     net_close(&n);
 }
 
-/* The peer goes on sending and does not read until the socket is closed. */
+/* A DEALER and, at the other end of its connection, a raw peer: the descriptor. */
+static int
+raw_peer_of(sennit_sock *dealer, bool connects)
+{
+    char endpoint[64];
+    int listener = -1;
+    int fd;
+
+    if (connects) {
+        listener = raw_listen(endpoint);
+        net_connect(dealer, endpoint);
+        fd = raw_accept(&n, listener);
+        close(listener);
+    } else {
+        fd = raw_connect(net_bind(dealer, TCP));
+    }
+    raw_handshake(&n, fd, "DEALER", "");
+    NET_UNTIL(&n, net_stats(dealer).connections == 1);
+    return fd;
+}
+
+static void
+end_connection(sennit_sock *dealer, bool connected, bool by_closing)
+{
+    if (by_closing)
+        sennit_sock_close(dealer);
+    else if (connected)
+        assert_int_equal(
+            sennit_sock_disconnect(dealer, sennit_sock_last_endpoint(dealer)), SENNIT_OK);
+    else
+        assert_int_equal(sennit_sock_unbind(dealer, sennit_sock_last_endpoint(dealer)),
+                         SENNIT_OK);
+}
+
+/* Everything is with the kernel, or some of it still waits in the queue; the peer goes on
+ * sending and does not read until the connection is ended. */
 static void
 closing_loses_nothing_although_input_is_unread(void **state)
 {
-    static uint8_t body[1000];
-    sennit_sock_opts opts = net_opts();
-    sennit_sock *dealer;
-    uint8_t buffer[4096] = { 0 };
-    size_t received = 0;
-    ssize_t got;
-    int fd;
-
     (void)state;
-    net_open(&n);
-    opts.linger_ms = DEADLINE_MS;
-    opts.recv_hwm_msgs = 1;
-    dealer = net_sock(&n, SENNIT_DEALER, &opts);
-    fd = raw_connect(net_bind(dealer, TCP));
-    raw_handshake(&n, fd, "DEALER", "");
-    NET_UNTIL(&n, net_stats(dealer).connections == 1);
-    for (int i = 0; i < 900; i++)
-        assert_int_equal(sennit_sock_send_bytes(dealer, body, sizeof body, 0), SENNIT_OK);
-    sennit_sock_flush(dealer);
-    for (int i = 0; i < 400; i++)
-        raw_write(&n, fd, "\2\0\0\0\0\0\0\1\0", 9), raw_write(&n, fd, buffer, 256);
-    sennit_sock_close(dealer);
-    while ((got = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT)) != 0) {
-        if (got > 0)
-            received += (size_t)got;
-        else if (errno != EAGAIN)
-            break;
-        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+    for (unsigned row = 0; row < 8; row++) {
+        static uint8_t body[1000];
+        bool connects = row & 1;
+        bool by_closing = row & 2;
+        unsigned count = row & 4 ? 900 : 200;
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *dealer;
+        uint8_t buffer[4096] = { 0 };
+        size_t received = 0;
+        ssize_t got;
+        int fd;
+
+        net_open(&n);
+        opts.linger_ms = DEADLINE_MS;
+        opts.recv_hwm_msgs = 1;
+        dealer = net_sock(&n, SENNIT_DEALER, &opts);
+        fd = raw_peer_of(dealer, connects);
+        for (unsigned i = 0; i < count; i++)
+            assert_int_equal(sennit_sock_send_bytes(dealer, body, sizeof body, 0),
+                             SENNIT_OK);
+        sennit_sock_flush(dealer);
+        if (count == 200)
+            assert_int_equal(net_stats(dealer).queued_msgs, 0);
+        for (int i = 0; i < 400; i++)
+            raw_write(&n, fd, "\2\0\0\0\0\0\0\1\0", 9), raw_write(&n, fd, buffer, 256);
+        end_connection(dealer, connects, by_closing);
+        while ((got = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT)) != 0) {
+            if (got > 0)
+                received += (size_t)got;
+            else if (errno != EAGAIN)
+                break;
+            assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        }
+        assert_int_equal(received, count * (9 + sizeof body));
+        close(fd);
+        net_close(&n);
     }
-    assert_int_equal(received, 900 * (9 + sizeof body));
-    close(fd);
-    net_close(&n);
 }
 
 static void

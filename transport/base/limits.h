@@ -73,9 +73,14 @@
  * block. More is refused, because it would end in the stack. */
 #define SNI_TURNS_NESTED_MAX 8
 
-/* A connection that is closed after sending waits this long for its peer to close
- * too, so that nothing it sent is lost by a reset. */
+/* A connection that its socket ends, and goes on without, is read until its peer has
+ * closed too, at most this long. */
 #define SNI_FINISH_NS (UINT64_C(1000) * 1000u * 1000u)
+
+/* Whether what was sent before a close has arrived is looked at that soon, and then after
+ * twice the time, and so on up to the larger one. */
+#define SNI_FINISH_LOOK_NS     (UINT64_C(1000) * 1000u)
+#define SNI_FINISH_LOOK_MAX_NS (UINT64_C(100) * 1000u * 1000u)
 
 /* Receives of one connection in a row before others get their turn. */
 #define SNI_RECVS_IN_A_ROW 8

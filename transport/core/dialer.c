@@ -222,6 +222,7 @@ fail_dialer:
     return err;
 }
 
+/* What is queued no longer matters. */
 static void
 abandon(sni_dialer *dialer, sennit_err err, const char *reason)
 {
@@ -237,7 +238,11 @@ abandon(sni_dialer *dialer, sennit_err err, const char *reason)
 static void
 on_linger_over(void *arg)
 {
-    abandon(arg, SENNIT_ETIMEDOUT, "closed with messages unsent after linger_ms");
+    sni_dialer *dialer = arg;
+
+    if (dialer->session != NULL)
+        sni_session_linger_over(dialer->session); /* which knows what that means */
+    abandon(dialer, SENNIT_OK, "closed");
 }
 
 void
@@ -245,18 +250,19 @@ sni_dialer_close(sni_dialer *dialer)
 {
     sennit_loop *loop = dialer->sock->loop;
     int linger_ms = dialer->sock->opts.linger_ms;
+    bool queued;
 
     dialer->closing = true;
     sni_pipe_leave(dialer->pipe);
-    /* A connection with nothing to send has given it to the kernel, which forgets it if
-     * we do not wait for the peer. */
+    queued = sni_pipe_has_output(dialer->pipe);
+    /* With an empty queue the kernel may still have something to deliver. */
     if (linger_ms == 0 ||
-        (dialer->session == NULL && !sni_pipe_has_output(dialer->pipe))) {
+        (!queued && (dialer->session == NULL || !dialer->session->ready))) {
         abandon(dialer, SENNIT_OK, "closed");
         return;
     }
     /* Without memory for the timer nothing would ever end the lingering. */
-    if (linger_ms > 0 &&
+    if (queued && linger_ms > 0 &&
         sni_timers_start(&loop->timers, &dialer->linger_timer,
                          sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u,
                          on_linger_over, dialer) != SENNIT_OK)

@@ -29,7 +29,10 @@ typedef struct sni_session {
     sennit_bytes parts[SNI_SEND_PARTS];
     sennit_timer timer; /* the engine's deadline */
     sennit_time timer_at;
-    sennit_timer linger_timer;
+    sennit_timer linger_timer; /* until lingering is over; once finished, the next look */
+    sennit_time linger_until;  /* of one that is finished, as are ... */
+    sennit_time finish_until;  /* ... how long its peer may take to close, and ... */
+    sennit_time finish_look;   /* ... the time between two looks */
     sennit_time ready_at;
     sennit_time received_at; /* when the last bytes came; 0: none yet */
     size_t batch_bytes;      /* gathered before it is written */
@@ -38,7 +41,7 @@ typedef struct sni_session {
     bool ready;
     bool is_ending;
     bool lingering;     /* ends as soon as everything is written ... */
-    bool finished;      /* ... and the peer has closed, or time is up */
+    bool finished;      /* ... and has arrived, or time is up */
     bool wrote;         /* something was ever written on it */
     bool hung_up;       /* the peer has said its last: what is left of it is taken in */
     sennit_err err;     /* why it ends */
@@ -86,9 +89,12 @@ void sni_session_output(sni_session *session);
 /* Begins the end: it will be taken apart at the end of a turn. Repeats are no-ops. */
 void sni_session_end(sni_session *session, sennit_err err, const char *reason);
 
-/* Ends it when everything is written, or after the socket's linger_ms; its pipe takes no
- * more. */
+/* Ends it when everything is written and has arrived, or after the socket's linger_ms;
+ * its pipe takes no more. */
 void sni_session_linger(sni_session *session);
+
+/* Ends it: the time is up. */
+void sni_session_linger_over(sni_session *session);
 
 /* The same for a connection that the peer has to leave, with a reason; what we
  * connected will be connected again, and its pipe takes messages again then. */
@@ -117,7 +123,7 @@ void sni_session_set_deadline(sni_session *session, sennit_time at);
 /* The handshake is done: the peer becomes one of the socket's. */
 void sni_session_become_ready(sni_session *session);
 
-/* Everything is with the kernel and it lingers: the peer is to close first. */
+/* Everything is with the kernel and it lingers: it is to arrive. */
 void sni_session_finish(sni_session *session);
 
 #endif /* SENNIT_CORE_SESSION_H */

@@ -49,40 +49,89 @@ no_timer(sni_session *session)
     sni_session_end(session, SENNIT_ENOMEM, "no memory for a timer");
 }
 
-static void
-on_finish_over(void *arg)
+/* Whether the kernel still has to deliver some of what was written. */
+static bool
+undelivered(const sni_session *session)
 {
-    sni_session_end(arg, SENNIT_OK, "closed");
+    sni_io *io = session->sock->loop->io;
+
+    return io->ops->undelivered(io, session->file);
 }
 
-/* Closing now could still lose what is with the kernel: input that we have not read makes
- * it reset the connection and forget what it has to send. So the peer is told, and has a
- * moment to read and to close. */
 void
-sni_session_finish(sni_session *session)
+sni_session_linger_over(sni_session *session)
 {
-    sennit_loop *loop = session->sock->loop;
-
-    if (session->finished)
-        return;
-    session->finished = true;
-    if (!session->wrote || session->sock->opts.linger_ms == 0) {
-        on_finish_over(session);
-        return;
-    }
-    loop->io->ops->finish(loop->io, session->file);
-    if (sni_timers_start(&loop->timers, &session->linger_timer,
-                         sni_loop_now(loop) + SNI_FINISH_NS, on_finish_over,
-                         session) != SENNIT_OK)
-        no_timer(session);
+    if (session->finished && !undelivered(session))
+        sni_session_end(session, SENNIT_OK, "closed");
     else
-        sni_session_receive(session);
+        sni_session_end(session, SENNIT_ETIMEDOUT,
+                        "closed with messages unsent after linger_ms");
 }
 
 static void
 on_linger_over(void *arg)
 {
-    sni_session_end(arg, SENNIT_ETIMEDOUT, "closed with messages unsent after linger_ms");
+    sni_session_linger_over(arg);
+}
+
+/* Where all has arrived, a closed socket is done when there is nothing to read: closing
+ * loses nothing then. One that goes on reads until the peer has closed, for a moment. */
+static bool
+is_settled(const sni_session *session, sennit_time now)
+{
+    return !undelivered(session) && (now >= session->finish_until ||
+                                     (session->sock->closed && session->recv.pending));
+}
+
+/* No event tells what the peer's kernel has: that is looked at, less and less often. */
+static void
+await_end(void *arg)
+{
+    sni_session *session = arg;
+    sennit_loop *loop = session->sock->loop;
+    sennit_time now = sni_loop_now(loop);
+    sennit_time next = now + session->finish_look;
+
+    if (now >= session->linger_until || is_settled(session, now)) {
+        sni_session_linger_over(session);
+        return;
+    }
+    if (session->finish_look < SNI_FINISH_LOOK_MAX_NS)
+        session->finish_look *= 2;
+    if (next > session->linger_until)
+        next = session->linger_until;
+    if (sni_timers_start(&loop->timers, &session->linger_timer, next, await_end,
+                         session) != SENNIT_OK)
+        no_timer(session);
+}
+
+/* Closing now could still lose what is with the kernel: input that we have not read, or
+ * that comes later, makes it reset the connection and forget what it has to send. So the
+ * input is read; and if not all has arrived then, the peer is told, and has the time to
+ * read and to close. */
+void
+sni_session_finish(sni_session *session)
+{
+    sennit_loop *loop = session->sock->loop;
+    const sennit_timer *linger = &session->linger_timer;
+    sennit_time now = sni_loop_now(loop);
+
+    if (session->finished)
+        return;
+    session->finished = true;
+    if (!session->wrote || session->sock->opts.linger_ms == 0) {
+        sni_session_end(session, SENNIT_OK, "closed");
+        return;
+    }
+    session->linger_until = linger->index_ != 0 ? linger->at_ : SENNIT_NEVER;
+    session->finish_until = now + SNI_FINISH_NS;
+    session->finish_look = SNI_FINISH_LOOK_NS;
+    sni_session_receive(session);
+    if (session->is_ending)
+        return;
+    if (!is_settled(session, now))
+        loop->io->ops->finish(loop->io, session->file);
+    await_end(session);
 }
 
 static void
@@ -95,19 +144,18 @@ linger(sni_session *session)
     if (linger_ms == 0 || session->pipe == NULL ||
         (!session->ready && !sni_pipe_has_output(session->pipe))) {
         sni_session_end(session, SENNIT_OK, "closed");
-        return;
-    }
-    if (session->ready && !sni_pipe_has_output(session->pipe)) {
-        sni_session_output(session);
-        return;
-    }
-    if (linger_ms > 0 &&
-        sni_timers_start(&loop->timers, &session->linger_timer,
-                         sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u,
-                         on_linger_over, session) != SENNIT_OK)
+    } else if (session->finished) {
+        /* Now its socket is closed too. */
+        session->finish_look = SNI_FINISH_LOOK_NS;
+        await_end(session);
+    } else if (linger_ms > 0 &&
+               sni_timers_start(&loop->timers, &session->linger_timer,
+                                sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u,
+                                on_linger_over, session) != SENNIT_OK) {
         no_timer(session);
-    else
+    } else {
         sni_session_output(session);
+    }
 }
 
 void

@@ -255,9 +255,8 @@ SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
 
 /* Closes sockets still open, lets what they queued leave within each one's
  * linger_ms, then frees everything. NULL is a no-op. Not from inside a callback.
- * Blocks: up to the longest linger_ms of its sockets, and where that is not 0 up to one
- *         second more, in which peers read what the kernel has, and close (where they
- *         do, no longer than they take). */
+ * Blocks: up to the longest linger_ms of its sockets, in which peers also take what the
+ *         kernel has for them; no longer than they need. */
 SENNIT_API void sennit_loop_close(sennit_loop *loop);
 
 /* Why the last call on this loop or one of its sockets that failed did so. With EINVAL,
@@ -601,9 +600,9 @@ SENNIT_API sennit_err
 sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts) SENNIT_MUST_CHECK;
 
 /* Closes the socket: unread messages are dropped and counted as nothing else,
- * queued ones leave while the loop turns, for at most linger_ms. Returns at
- * once; the handle is gone. NULL is a no-op. An unfinished multipart message
- * is discarded. */
+ * queued ones, and those the kernel has not delivered yet, leave while the loop
+ * turns, for at most linger_ms. Returns at once; the handle is gone. NULL is a
+ * no-op. An unfinished multipart message is discarded. */
 SENNIT_API void sennit_sock_close(sennit_sock *sock);
 
 /* Listens on `endpoint`:
@@ -658,7 +657,8 @@ SENNIT_API sennit_err sennit_sock_connect_as(sennit_sock *sock, const char *endp
 
 /* Undo a bind (and the connections it accepted) or a connect. `endpoint` is the
  * string used or the one sennit_sock_last_endpoint() told. Queued messages of
- * the connections concerned leave for at most linger_ms.
+ * the connections concerned leave for at most linger_ms, and what their peers have
+ * sent meanwhile is received.
  * Errors: ENOENT, ECLOSED, ETHREAD. */
 SENNIT_API sennit_err sennit_sock_unbind(sennit_sock *sock, const char *endpoint);
 SENNIT_API sennit_err sennit_sock_disconnect(sennit_sock *sock, const char *endpoint);
