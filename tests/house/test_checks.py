@@ -13,6 +13,7 @@ import format as layout
 import headers
 import layering
 import layers
+import libzmq
 import purity
 import readme
 import symbols
@@ -361,6 +362,82 @@ static const struct CMUnitTest tests[] = {
 
     def test_an_empty_page_does_not_pass_for_a_full_one(self):
         self.assertEqual(len(cases.check(self.make({cases.PAGE: ""}))[0]), 100)
+
+
+class Libzmq(Tree):
+    HEADER = """#define ZMQ_VERSION_MAJOR 4
+#ifndef ENOTSOCK
+#define ENOTSOCK (ZMQ_HAUSNUMERO + 9)
+#endif
+#define ZMQ_EXPORT
+typedef struct zmq_msg_t
+{
+    unsigned char _[64];
+} zmq_msg_t;
+typedef void(zmq_free_fn) (void *data_, void *hint_);
+ZMQ_EXPORT int
+zmq_setsockopt (void *s_, int option_, const void *optval_, size_t optvallen_);
+#define ZMQ_WSS_KEY 1
+#define ZMQ_WSS_CERT 2
+#ifdef ZMQ_BUILD_DRAFT_API
+ZMQ_EXPORT uint32_t zmq_join (void *s, const char *group);
+#endif
+#undef ZMQ_EXPORT
+"""
+    ROWS = ("| VERSION_MAJOR | `sennit_version` |", "| ENOTSOCK | `SENNIT_EINVAL` |",
+            "| `zmq_msg_t`; `zmq_free_fn` | not here |",
+            "| `zmq_setsockopt`, `zmq_join` | `linger_ms` of `sennit_opts` |",
+            "| WSS_* | not built |")
+    OURS = """#define SENNIT_ERR_TABLE(X) \\
+    X(OK, 0, "success")     \\
+    X(EINVAL, 2, "invalid argument")
+const char *sennit_version(void);
+struct sennit_opts { int linger_ms; };
+"""
+
+    def find(self, *rows, header=HEADER):
+        page = "| libzmq | here |\n|---|---|\n" + "".join(row + "\n" for row in rows)
+        root = self.make({libzmq.PAGE: page, libzmq.INSTEAD + "sennit.h": self.OURS})
+        return libzmq.check(root, header)[0]
+
+    def but(self, old, new):
+        """The rows with one changed."""
+        return [row.replace(old, new) for row in self.ROWS]
+
+    def test_a_page_with_every_name_has_no_findings(self):
+        self.assertEqual(self.find(*self.ROWS), [])
+
+    def test_a_name_without_a_row_is_found(self):
+        for name in ("VERSION_MAJOR", "ENOTSOCK", "`zmq_msg_t`", "`zmq_free_fn`",
+                     "`zmq_setsockopt`", "`zmq_join`"):
+            self.assert_one(self.find(*self.but(name, "")), name.strip("`"), "has no row")
+
+    def test_a_name_that_is_only_in_the_second_column_is_found(self):
+        header = self.HEADER + "#define ZMQ_RATE 8\n"
+        self.assert_one(self.find(*self.ROWS, "| WSS_KEY | as RATE |", header=header),
+                        "RATE has no row")
+
+    def test_a_star_stands_for_those_that_begin_so_and_no_others(self):
+        self.assertEqual(len(self.find(*self.but("WSS_*", ""))), 2)
+        self.assert_one(self.find(*self.but("WSS_*", "WSS_K_*, WSS_KEY, WSS_CERT")), "WSS_K_*")
+
+    def test_a_name_that_the_header_does_not_know_is_found(self):
+        self.assert_one(self.find(*self.ROWS, "| RCVHVM | none |"), "RCVHVM is no name")
+        self.assert_one(self.find(*self.ROWS, "| `zmq_sock` | none |"), "zmq_sock is no name")
+
+    def test_an_error_of_the_system_may_have_a_row(self):
+        self.assertEqual(self.find(*self.ROWS, "| EAGAIN | none |"), [])
+
+    def test_something_to_use_that_is_in_no_header_is_found(self):
+        for old, new in (("sennit_version", "sennit_versions"), ("linger_ms", "linger_s"),
+                         ("SENNIT_EINVAL", "SENNIT_EFAULT")):
+            self.assert_one(self.find(*self.but(old, new)), f"{new} is in no public header")
+
+    def test_an_empty_page_does_not_pass_for_a_full_one(self):
+        self.assertEqual(len(self.find()), 8)
+
+    def test_a_header_that_is_not_installed_is_a_failure(self):
+        self.assertEqual(libzmq.run([self.make({}), "zmq.h-NOTFOUND"]), 1)
 
 
 class Table(unittest.TestCase):
