@@ -199,6 +199,7 @@ every_call(void *arg)
                               "after fork open a loop of your own";
     const couple *c = arg;
     const sennit_bytes all = { NULL, 0 };
+    sennit_timer timer = { 0 };
     sennit_sock_opts opts;
     sennit_sock *fresh;
     char byte;
@@ -223,6 +224,9 @@ every_call(void *arg)
     REFUSED(sennit_sock_disconnect_peer(c->sock, 1));
     REFUSED(sennit_sock_subscribe(c->sock, all));
     REFUSED(sennit_sock_wait_connections(c->sock, 2, -1));
+    REFUSED(sennit_sock_wait_subscriptions(c->sock, 1, -1));
+    REFUSED(sennit_sock_set_opts(c->sock, &opts));
+    REFUSED(sennit_timer_start(n.loop, &timer, 0, not_here, NULL));
     REFUSED(sennit_sock_open(&fresh, n.loop, SENNIT_PUSH, NULL));
     REFUSED(sennit_loop_turn(n.loop, -1));
     REFUSED(sennit_loop_run(n.loop));
