@@ -40,7 +40,6 @@ static const char *const stricter[] = {
     "metadata property value longer than the command",
     "Socket-Type given twice",
     "Identity given twice",
-    "identity beginning with a zero octet",
 };
 
 typedef struct kind {

@@ -177,7 +177,7 @@ def directions():
 def good_case(ours, theirs, meet, talk, transport, we_bind, named):
     def run(bench):
         a = bench.ours(ours, **({"identity": b"ours"} if named else {}))
-        b = bench.theirs(theirs, ipv6=1, **({"identity": b"theirs"} if named else {}))
+        b = bench.theirs(theirs, ipv6=1, **({"identity": b"\0theirs"} if named else {}))
         bench.join(transport, *((a, b) if we_bind else (b, a)))
         if meet:
             meet(a, b)

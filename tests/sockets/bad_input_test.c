@@ -70,10 +70,6 @@ static const bad_row rows[] = {
       GREETED("\x04\x2e\x05READY\x0bSocket-Type\x00\x00\x00\x04PUSH"
               "\x0bSocket-Type\x00\x00\x00\x04PUSH"),
       .err = SENNIT_EPROTO, .reason = "Socket-Type given twice" },
-    { "an identity that begins with zero",
-      GREETED("\x04\x29\x05READY\x0bSocket-Type\x00\x00\x00\x04PUSH"
-              "\x08Identity\x00\x00\x00\x02\x00x"),
-      .err = SENNIT_EPROTO, .reason = "identity beginning with a zero octet" },
     { "an ERROR during the handshake",
       GREETED("\x04\x0a\x05"
               "ERROR\x03"

@@ -47,6 +47,61 @@ with_handover_the_newcomer_gets_the_name_and_the_old_connection_ends(void **stat
     fake_close(&f);
 }
 
+/* Who keeps a table of the living by identity must not drop the newcomer. */
+static void
+the_end_of_the_old_connection_is_told_before_the_newcomer(void **state)
+{
+    (void)state;
+    for (int unread = 0; unread <= 1; unread++) {
+        fake_open(&f, SENNIT_ROUTER, false);
+        f.opts.router_handover = true;
+        f.opts.router_notify = SENNIT_NOTIFY_CONNECT | SENNIT_NOTIFY_DISCONNECT;
+        f.opts.disconnected = SNI_BYTES_OF("gone");
+        f.peers[0].peer.accepted = true;
+        fake_join(&f, 0, "same");
+        assert_string_equal(fake_recv_all(&f), "same|;");
+        if (unread)
+            fake_offer(&f, 0, "old");
+        fake_join(&f, 1, "same");
+        fake_offer(&f, 1, "new");
+        fake_lose(&f, 0);
+        assert_string_equal(fake_recv_all(&f),
+                            unread ? "same|;same|gone;same|;same|old;same|new;"
+                                   : "same|;same|gone;same|;same|new;");
+        fake_leave(&f, 0);
+        assert_string_equal(fake_recv_all(&f), "");
+        fake_close(&f);
+    }
+}
+
+/* RFC 23 keeps a leading zero for made-up names; libzmq's peers choose such names too. */
+static void
+a_peer_may_choose_a_name_that_begins_with_zero_and_take_no_made_up_one(void **state)
+{
+    const sennit_bytes chosen = sni_bytes("\0\0\0\0\5", 5);
+    sennit_bytes made_up;
+
+    (void)state;
+    fake_open(&f, SENNIT_ROUTER, true);
+    f.opts.router_handover = true;
+    f.pattern.next_identity = 5; /* what is made up next */
+    assert_int_equal(sni_pattern_attach(&f.pattern, &f.peers[0].peer), SENNIT_OK);
+    assert_int_equal(sni_pattern_connected(&f.pattern, &f.peers[0].peer, chosen),
+                     SENNIT_OK);
+    fake_join(&f, 1, "");
+    made_up = sennit_msg_bytes(&f.peers[1].peer.identity);
+    assert_memory_equal(made_up.data, "\0\0\0\0\6", 5);
+    assert_int_equal(sni_pattern_attach(&f.pattern, &f.peers[2].peer), SENNIT_OK);
+    assert_int_equal(sni_pattern_connected(&f.pattern, &f.peers[2].peer, made_up),
+                     SENNIT_EEXIST);
+    assert_null(f.peers[1].ended);
+    /* A chosen one is handed over as any other. */
+    assert_int_equal(sni_pattern_connected(&f.pattern, &f.peers[2].peer, chosen),
+                     SENNIT_OK);
+    assert_non_null(f.peers[0].ended);
+    fake_close(&f);
+}
+
 static void
 a_name_is_taken_in_the_middle_of_a_message_too(void **state)
 {
@@ -492,6 +547,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             with_handover_the_newcomer_gets_the_name_and_the_old_connection_ends),
+        cmocka_unit_test(the_end_of_the_old_connection_is_told_before_the_newcomer),
+        cmocka_unit_test(
+            a_peer_may_choose_a_name_that_begins_with_zero_and_take_no_made_up_one),
         cmocka_unit_test(a_name_is_taken_in_the_middle_of_a_message_too),
         cmocka_unit_test(without_memory_for_the_newcomer_the_old_one_keeps_its_name),
         cmocka_unit_test(a_full_peer_that_goes_is_full_first_and_then_gone),

@@ -40,8 +40,6 @@ static const struct ready_row {
       "Socket-Type given twice", "" },
     { "the identity twice", WIRE(IDENTITY("\1", "a") IDENTITY("\1", "b")),
       "Identity given twice", "" },
-    { "an identity that begins with zero", WIRE(IDENTITY("\3", "\0ab")),
-      "identity beginning with a zero octet", "" },
     { "something behind the last property", WIRE(TYPE("\6", "DEALER") "\1"),
       "metadata property that is cut short", "" },
 };

@@ -310,8 +310,6 @@ wrong_properties(const sennit_sock_opts *opts)
 static const char *
 wrong_bytes(const sennit_sock_opts *opts)
 {
-    if (opts->identity_size > 0 && opts->identity[0] == 0)
-        return "identity begins with a zero octet, which is for those a ROUTER makes up";
     if (opts->hello.data == NULL && opts->hello.size > 0)
         return "hello has no data while its size is not 0";
     if (opts->disconnected.data == NULL && opts->disconnected.size > 0)

@@ -239,7 +239,6 @@ hear_identity(sni_handshake *shake, sennit_bytes in, size_t *used, sni_fault *fa
     bool v1 = shake->major == 1;
     sni_frame_head head;
     sennit_bytes identity;
-    const char *problem;
     sni_parse parse = v1 ? sni_frame_v1_head_read(in, &head, used)
                          : sni_frame_head_read(in, &head, used);
 
@@ -254,9 +253,6 @@ hear_identity(sni_handshake *shake, sennit_bytes in, size_t *used, sni_fault *fa
     if (in.size - *used < head.body_size)
         return SNI_PARSE_MORE;
     identity = sni_bytes(in.data + *used, (size_t)head.body_size);
-    problem = sni_identity_problem(identity);
-    if (problem != NULL)
-        return bad(fault, SENNIT_EPROTO, problem);
     if (!keep(shake, identity, 0))
         return no_memory(fault);
     *used += identity.size;

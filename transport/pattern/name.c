@@ -50,8 +50,9 @@ sni_name_find(const sni_pattern *pattern, sennit_bytes identity)
     return sni_trie_find(&pattern->identities, identity);
 }
 
-/* Makes `peer` the one that has this name. A name that the application gave is not
- * taken from its peer. */
+/* Makes `peer` the one that has this name. A name that was given here is not taken from
+ * its peer: neither what the application gave nor what was made up, which strangers
+ * could guess. */
 static sennit_err
 claim(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity, bool take)
 {
@@ -61,7 +62,8 @@ claim(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity, bool take)
 
     if (owner == peer)
         return SENNIT_OK;
-    if (owner != NULL && (!take || sennit_msg_size(&owner->assigned) > 0))
+    if (owner != NULL &&
+        (!take || owner->made_up || sennit_msg_size(&owner->assigned) > 0))
         return SENNIT_EEXIST;
     err = sni_trie_add(&pattern->identities, identity, peer, NULL, &count);
     if (err || owner == NULL)
@@ -144,7 +146,8 @@ sni_name_open(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity, bool 
     if (err)
         return err;
     if (sennit_msg_size(&peer->assigned) == 0) {
-        if (identity.size == 0)
+        peer->made_up = identity.size == 0;
+        if (peer->made_up)
             identity = make_up(pattern, storage);
         err = identify(pattern, peer, identity, take);
     }
@@ -165,6 +168,15 @@ sni_name_announce(sni_pattern *pattern, sni_peer *peer, unsigned tell)
 }
 
 void
+sni_name_succeed(sni_pattern *pattern, sni_peer *peer, unsigned tell)
+{
+    if (peer->name == NULL)
+        return;
+    peer->name->succeeded = true;
+    sni_name_announce(pattern, peer, tell);
+}
+
+void
 sni_name_close(sni_pattern *pattern, sni_peer *peer, unsigned tell)
 {
     sni_name *name = peer->name;
@@ -176,7 +188,7 @@ sni_name_close(sni_pattern *pattern, sni_peer *peer, unsigned tell)
     if (sennit_msg_size(&peer->assigned) == 0)
         release(pattern, peer);
     name->unread = peer->unread > peer->named ? peer->unread - peer->named : 0;
-    name->tell_later = tell;
+    name->tell_later = name->succeeded ? 0 : tell;
     if (name->unread > 0 || peer->named > 0) {
         sni_list_push(&peer->names, &name->link);
         peer->named += name->unread;

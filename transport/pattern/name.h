@@ -17,6 +17,7 @@ typedef struct sni_name {
     size_t unread;       /* messages still to be read under it, once it is gone */
     unsigned tell;       /* SNI_TELL_ bits, lowest first */
     unsigned tell_later; /* behind the unread ones */
+    bool succeeded;      /* its identity is another connection's now */
     bool ended;          /* the connection is gone and has nothing unread */
 } sni_name;
 
@@ -35,7 +36,8 @@ sennit_err sni_name_assign(struct sni_pattern *pattern, struct sni_peer *peer);
 
 /* A connection is made, of a peer that calls itself `identity` (empty: it gets a name of
  * 5 octets, 00 and a counter). With `take`, a name in use is taken from its owner, whose
- * connection then ends. Errors: EEXIST, ENOMEM. */
+ * connection then ends, unless the name was given to the owner here: by us or by the
+ * application. Errors: EEXIST, ENOMEM. */
 sennit_err sni_name_open(struct sni_pattern *pattern, struct sni_peer *peer,
                          sennit_bytes identity, bool take);
 
@@ -47,6 +49,11 @@ void sni_name_announce(struct sni_pattern *pattern, struct sni_peer *peer, unsig
 
 /* The connection is gone; `tell` is told when all that came over it has been read. */
 void sni_name_close(struct sni_pattern *pattern, struct sni_peer *peer, unsigned tell);
+
+/* Another connection took its identity: `tell` is told before anything of that one, even
+ * if some of what came over this one is unread; to those who keep the living by identity
+ * the newcomer would else be dead. */
+void sni_name_succeed(struct sni_pattern *pattern, struct sni_peer *peer, unsigned tell);
 
 /* A whole message of the peer was pulled. */
 void sni_name_read(struct sni_peer *peer);

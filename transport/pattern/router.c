@@ -5,14 +5,30 @@
  * router_handover gets it, and the first one's connection ends. */
 #include "pattern/pattern.h"
 
+/* What is told of a connection's end. */
+static unsigned
+endings(const sni_pattern *pattern, const sni_peer *peer)
+{
+    unsigned tell = 0;
+
+    if (pattern->opts->router_notify & SENNIT_NOTIFY_DISCONNECT)
+        tell |= SNI_TELL_DISCONNECTED;
+    if (peer->accepted && pattern->opts->disconnected.size > 0)
+        tell |= SNI_TELL_LOST;
+    return tell;
+}
+
 static sennit_err
 router_connected(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity)
 {
+    sni_peer *owner = sni_name_find(pattern, identity);
     sennit_err err =
         sni_name_open(pattern, peer, identity, pattern->opts->router_handover);
 
     if (err)
         return err;
+    if (owner != NULL && sni_name_find(pattern, identity) == peer)
+        sni_name_succeed(pattern, owner, endings(pattern, owner));
     err = sni_pattern_greet(peer);
     if (err)
         sni_name_close(pattern, peer, 0);
@@ -24,15 +40,9 @@ router_connected(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity)
 static void
 router_disconnected(sni_pattern *pattern, sni_peer *peer, bool queue_empty)
 {
-    unsigned tell = 0;
-
     (void)queue_empty;
     sni_unaddress(pattern, peer);
-    if (pattern->opts->router_notify & SENNIT_NOTIFY_DISCONNECT)
-        tell |= SNI_TELL_DISCONNECTED;
-    if (peer->accepted && pattern->opts->disconnected.size > 0)
-        tell |= SNI_TELL_LOST;
-    sni_name_close(pattern, peer, tell);
+    sni_name_close(pattern, peer, endings(pattern, peer));
 }
 
 /* Decides where a message goes, by its first frame. Full and gone are different: the

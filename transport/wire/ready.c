@@ -44,16 +44,6 @@ refuse(sni_ready *ready, const char *problem)
     return false;
 }
 
-const char *
-sni_identity_problem(sennit_bytes identity)
-{
-    if (identity.size > SENNIT_IDENTITY_MAX)
-        return "identity over 255 octets";
-    if (identity.size > 0 && identity.data[0] == 0)
-        return "identity beginning with a zero octet";
-    return NULL;
-}
-
 bool
 sni_ready_read(sennit_bytes metadata, sennit_sock_type ours, sni_ready *ready)
 {
@@ -74,12 +64,10 @@ sni_ready_read(sennit_bytes metadata, sennit_sock_type ours, sni_ready *ready)
             if (!sni_socktype_accepts(ours, property.value))
                 return refuse(ready, "socket types do not go together");
         } else if (sni_property_is(&property, "Identity")) {
-            const char *problem = sni_identity_problem(property.value);
-
             if (identity_seen)
                 return refuse(ready, "Identity given twice");
-            if (problem != NULL)
-                return refuse(ready, problem);
+            if (property.value.size > SENNIT_IDENTITY_MAX)
+                return refuse(ready, "identity over 255 octets");
             identity_seen = true;
             ready->identity = property.value;
         } else {

@@ -27,15 +27,13 @@ size_t sni_ready_write_with(uint8_t *out, sennit_sock_type type, sennit_bytes id
 
 /* Checks the metadata of a peer's READY against our own type. Stricter than
  * libzmq where it is only sloppy: duplicate properties, illegal names, an
- * identity over 255 octets or beginning with 0 are refused. A missing Socket-Type
+ * identity over 255 octets are refused. An identity may begin with 0, which RFC 23 keeps
+ * for those that are made up: peers of libzmq send binary ones. A missing Socket-Type
  * is accepted, as libzmq does. Returns false and the problem. */
 bool sni_ready_read(sennit_bytes metadata, sennit_sock_type ours, sni_ready *ready);
 
 /* Copies the properties of checked metadata that are neither Socket-Type nor Identity
  * to `out`: sni_ready's properties_size octets. */
 void sni_ready_copy_properties(sennit_bytes metadata, uint8_t *out);
-
-/* What is wrong with an identity, as static text; NULL: nothing. */
-const char *sni_identity_problem(sennit_bytes identity);
 
 #endif /* SENNIT_WIRE_READY_H */

@@ -382,7 +382,9 @@ typedef enum sennit_slow_policy {
                                    (libzmq's XPUB_NODROP) */
 } sennit_slow_policy;
 
-enum { /* router_notify: [identity, empty frame] is received when a peer ... */
+enum { /* router_notify: [identity, empty frame] is received when a peer ... Both look
+          alike: sennit_msg_peer() tells which connection. With router_handover the end of
+          the old connection comes before the beginning of the newcomer's. */
        SENNIT_NOTIFY_CONNECT = 1u << 0,
        SENNIT_NOTIFY_DISCONNECT = 1u << 1,
 };
