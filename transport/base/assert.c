@@ -11,3 +11,10 @@ sni_assert_failed(const char *condition, const char *file, int line)
             line);
     abort();
 }
+
+void
+sni_misuse(const char *call, const char *what)
+{
+    fprintf(stderr, "sennit: %s() must not be %s\n", call, what);
+    abort();
+}

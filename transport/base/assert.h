@@ -19,4 +19,8 @@
 /* Says on stderr what did not hold, and aborts. */
 noreturn void sni_assert_failed(const char *condition, const char *file, int line);
 
+/* The application has called `call`, which has no result to refuse by, where going on
+ * would break its memory. Says on stderr what was wrong and what to do, and aborts. */
+noreturn void sni_misuse(const char *call, const char *what);
+
 #endif /* SENNIT_BASE_ASSERT_H */

@@ -8,6 +8,8 @@ sennit_msg_init(sennit_msg *msg)
 {
     sni_msg *m = sni_msg_of(msg);
 
+    if (m == NULL)
+        return;
     m->small_size = 0;
     m->more = false;
     m->peer = 0;
@@ -19,6 +21,8 @@ sennit_msg_init_size(sennit_msg *msg, size_t size)
     sni_msg *m = sni_msg_of(msg);
     sni_block *block;
 
+    if (m == NULL)
+        return SENNIT_EINVAL;
     sennit_msg_init(msg);
     if (size <= SENNIT_MSG_INLINE_MAX) {
         m->small_size = (uint8_t)size;
@@ -37,8 +41,13 @@ sennit_msg_init_size(sennit_msg *msg, size_t size)
 sennit_err
 sennit_msg_init_copy(sennit_msg *msg, const void *data, size_t size)
 {
-    sennit_err err = sennit_msg_init_size(msg, size);
+    sennit_err err;
 
+    if (data == NULL && size > 0) {
+        sennit_msg_init(msg);
+        return SENNIT_EINVAL;
+    }
+    err = sennit_msg_init_size(msg, size);
     if (err == SENNIT_OK && size > 0)
         memcpy(sennit_msg_data(msg), data, size);
     return err;
@@ -52,6 +61,8 @@ sennit_msg_init_user(sennit_msg *msg, void *data, size_t size,
     sni_block *block;
 
     sennit_msg_init(msg);
+    if (m == NULL || (data == NULL && size > 0))
+        return SENNIT_EINVAL;
     block = sni_block_new_user(&sni_alloc_default, data, size, release, arg);
     if (block == NULL)
         return SENNIT_ENOMEM;
@@ -65,6 +76,8 @@ sennit_msg_init_user(sennit_msg *msg, void *data, size_t size,
 void
 sennit_msg_fini(sennit_msg *msg)
 {
+    if (msg == NULL)
+        return;
     sni_block_unref(sni_msg_block(sni_msg_of(msg)));
     sennit_msg_init(msg);
 }
@@ -72,7 +85,7 @@ sennit_msg_fini(sennit_msg *msg)
 void
 sennit_msg_move(sennit_msg *to, sennit_msg *from)
 {
-    if (to == from)
+    if (to == from || to == NULL || from == NULL)
         return;
     sennit_msg_fini(to);
     *to = *from;
@@ -82,10 +95,11 @@ sennit_msg_move(sennit_msg *to, sennit_msg *from)
 void
 sennit_msg_copy(sennit_msg *to, const sennit_msg *from)
 {
-    sni_block *block = sni_msg_block(sni_msg_of_const(from));
+    sni_block *block;
 
-    if (to == from)
+    if (to == from || to == NULL || from == NULL)
         return;
+    block = sni_msg_block(sni_msg_of_const(from));
     if (block != NULL)
         sni_block_ref(block);
     sennit_msg_fini(to);
@@ -116,13 +130,15 @@ sennit_msg_data(sennit_msg *msg)
 {
     sni_msg *m = sni_msg_of(msg);
 
+    if (m == NULL)
+        return NULL;
     return m->small_size == SNI_MSG_VIEW ? m->u.view.data : m->u.small;
 }
 
 size_t
 sennit_msg_size(const sennit_msg *msg)
 {
-    return sni_msg_size_of(sni_msg_of_const(msg));
+    return msg == NULL ? 0 : sni_msg_size_of(sni_msg_of_const(msg));
 }
 
 sennit_bytes
@@ -130,6 +146,8 @@ sennit_msg_bytes(const sennit_msg *msg)
 {
     const sni_msg *m = sni_msg_of_const(msg);
 
+    if (m == NULL)
+        return sni_bytes(NULL, 0);
     if (m->small_size == SNI_MSG_VIEW)
         return sni_bytes(m->u.view.data, m->u.view.size);
     return sni_bytes(m->u.small, m->small_size);
@@ -138,11 +156,11 @@ sennit_msg_bytes(const sennit_msg *msg)
 bool
 sennit_msg_more(const sennit_msg *msg)
 {
-    return sni_msg_of_const(msg)->more;
+    return msg != NULL && sni_msg_of_const(msg)->more;
 }
 
 uint32_t
 sennit_msg_peer(const sennit_msg *msg)
 {
-    return sni_msg_of_const(msg)->peer;
+    return msg == NULL ? 0 : sni_msg_of_const(msg)->peer;
 }

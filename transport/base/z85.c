@@ -17,7 +17,7 @@ static const char digits[BASE + 1] = "0123456789"
 sennit_err
 sennit_z85_encode(sennit_bytes in, char *out, size_t out_size)
 {
-    if (in.size % 4 != 0)
+    if (in.size % 4 != 0 || out == NULL || (in.data == NULL && in.size > 0))
         return SENNIT_EINVAL;
     if (out_size <= SENNIT_Z85_TEXT_SIZE(in.size))
         return SENNIT_EMSGSIZE;
@@ -56,7 +56,7 @@ sennit_z85_decode(const char *text, size_t size, uint8_t *out, size_t out_size,
 {
     uint32_t value;
 
-    if (size == 0 || size % 5 != 0)
+    if (size == 0 || size % 5 != 0 || text == NULL || out == NULL || out_used == NULL)
         return SENNIT_EINVAL;
     for (size_t i = 0; i < size; i += 5)
         if (!read_group(text + i, &value))

@@ -147,6 +147,9 @@ sennit_sock_connect_as(sennit_sock *sock, const char *endpoint, sennit_bytes ide
     if (sock->type != SENNIT_ROUTER && sock->type != SENNIT_STREAM)
         return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
                              "only ROUTER and STREAM know peers by an identity");
+    if (identity.data == NULL && identity.size > 0)
+        return sni_loop_fail(sock->loop, SENNIT_EINVAL,
+                             "identity is of more than 0 octets, and its data NULL");
     if (identity.size == 0 || identity.size > SENNIT_IDENTITY_MAX)
         return sni_loop_fail(sock->loop, SENNIT_EINVAL,
                              "identity is not of 1 to 255 octets");
@@ -198,7 +201,7 @@ sennit_sock_unbind(sennit_sock *sock, const char *endpoint)
     if (err)
         return err;
     if (endpoint == NULL)
-        return not_there(sock, "the endpoint is NULL");
+        return sni_loop_fail(sock->loop, SENNIT_EINVAL, "the endpoint is NULL");
     if (is_inproc(endpoint, true, &parsed)) {
         err = sni_inproc_unbind(sock, parsed.name);
         return err ? not_there(sock, why) : SENNIT_OK;
@@ -228,7 +231,7 @@ sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
     if (err)
         return err;
     if (endpoint == NULL)
-        return not_there(sock, "the endpoint is NULL");
+        return sni_loop_fail(sock->loop, SENNIT_EINVAL, "the endpoint is NULL");
     if (is_inproc(endpoint, false, &parsed)) {
         err = sni_inproc_disconnect(sock, parsed.name);
         return err ? not_there(sock, why) : SENNIT_OK;

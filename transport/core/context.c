@@ -48,14 +48,15 @@ sni_context_open_with(sennit_context **out, const sennit_context_opts *opts,
 sennit_err
 sennit_context_open(sennit_context **out, const sennit_context_opts *opts)
 {
-    return sni_context_open_with(out, opts, &sni_alloc_default);
+    return out == NULL ? SENNIT_EINVAL
+                       : sni_context_open_with(out, opts, &sni_alloc_default);
 }
 
 void
 sennit_context_shutdown(sennit_context *context)
 {
     /* What a forked child shuts down is not its own. */
-    if (sni_context_inherited(context))
+    if (context == NULL || sni_context_inherited(context))
         return;
     sni_lock_take(&context->lock);
     atomic_store_explicit(&context->shut, true, memory_order_release);

@@ -129,6 +129,12 @@ sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpoint,
 sennit_err
 sennit_sock_next_event(sennit_sock *sock, sennit_event *out)
 {
+    sennit_err err = sni_sock_enter(sock);
+
+    if (err)
+        return err;
+    if (out == NULL)
+        return sni_loop_fail(sock->loop, SENNIT_EINVAL, "out is NULL");
     return sni_events_pop(&sock->events, out) ? SENNIT_OK : SENNIT_EAGAIN;
 }
 

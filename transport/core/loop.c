@@ -65,6 +65,7 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     loop->owner = pthread_self();
     loop->forks = sni_forks;
     atomic_init(&loop->posted, false);
+    atomic_init(&loop->stopped, false);
     loop->why = "";
     loop->memory_at = SENNIT_NEVER;
     init_lists(loop);
@@ -129,6 +130,8 @@ sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
     sennit_loop *loop;
     sennit_err err;
 
+    if (out == NULL)
+        return SENNIT_EINVAL;
     if (opts != NULL && opts->backend != SENNIT_BACKEND_AUTO &&
         opts->backend != SENNIT_BACKEND_EPOLL)
         return SENNIT_ENOTSUP;
@@ -220,7 +223,11 @@ sennit_loop_close(sennit_loop *loop)
 
     if (loop == NULL)
         return;
-    SNI_ASSERT(loop->depth == 0);
+    sni_loop_insist(loop, "sennit_loop_close");
+    if (loop->depth > 0)
+        sni_misuse("sennit_loop_close",
+                   "called in a callback of the loop: stop the loop there "
+                   "(sennit_loop_stop()) and close it behind sennit_loop_run()");
     if (sni_loop_inherited(loop))
         abandon_all(loop);
     else
@@ -245,6 +252,8 @@ sennit_loop_post(sennit_loop *loop, void (*fn)(void *arg), void *arg)
     sni_posted *posted;
     bool first;
 
+    if (loop == NULL || fn == NULL)
+        return SENNIT_EINVAL;
     if (sni_loop_inherited(loop))
         return SENNIT_ESTATE;
     /* Not the loop's allocator: it is only called on the loop's thread. */
@@ -591,19 +600,31 @@ sennit_loop_turn(sennit_loop *loop, int timeout_ms)
 sennit_err
 sennit_loop_run(sennit_loop *loop)
 {
-    sennit_err err = SENNIT_OK;
+    sennit_err err = sni_loop_enter(loop);
 
-    loop->stopped = false;
-    while (!loop->stopped && (err == SENNIT_OK || err == SENNIT_EINTR))
+    if (err)
+        return err;
+    while (!atomic_load_explicit(&loop->stopped, memory_order_acquire) &&
+           (err == SENNIT_OK || err == SENNIT_EINTR))
         err = sennit_loop_turn(loop, -1);
-    loop->stopped = false;
+    atomic_store_explicit(&loop->stopped, false, memory_order_relaxed);
     return err == SENNIT_EINTR ? SENNIT_OK : err;
 }
 
 void
 sennit_loop_stop(sennit_loop *loop)
 {
-    loop->stopped = true;
+    if (loop == NULL || sni_loop_inherited(loop))
+        return;
+    if (sni_loop_owned(loop)) {
+        atomic_store_explicit(&loop->stopped, true, memory_order_relaxed);
+        return;
+    }
+    /* Under the lock, so that the loop cannot be closed in between. */
+    sni_lock_take(&loop->post_lock);
+    atomic_store_explicit(&loop->stopped, true, memory_order_release);
+    loop->io->ops->wake(loop->io);
+    sni_lock_release(&loop->post_lock);
 }
 
 /* ---- the rest ---------------------------------------------------------- */
@@ -611,31 +632,31 @@ sennit_loop_stop(sennit_loop *loop)
 const char *
 sennit_loop_why(const sennit_loop *loop)
 {
-    return loop->why;
+    return loop == NULL ? "the loop or the socket is NULL" : loop->why;
 }
 
 const char *
 sennit_loop_backend(const sennit_loop *loop)
 {
-    return loop->io->ops->name;
+    return loop == NULL ? "" : loop->io->ops->name;
 }
 
 sennit_time
 sennit_loop_now(sennit_loop *loop)
 {
-    return sni_loop_now(loop);
+    return loop == NULL ? 0 : sni_loop_now(loop);
 }
 
 const sennit_allocator *
 sennit_loop_allocator(const sennit_loop *loop)
 {
-    return &loop->allocator;
+    return loop == NULL ? NULL : &loop->allocator;
 }
 
 int
 sennit_loop_fd(const sennit_loop *loop)
 {
-    return loop->io->ops->descriptor(loop->io);
+    return loop == NULL ? -1 : loop->io->ops->descriptor(loop->io);
 }
 
 int
@@ -644,6 +665,8 @@ sennit_loop_timeout_ms(sennit_loop *loop)
     sennit_time next;
     sennit_time now;
 
+    if (loop == NULL)
+        return -1;
     /* What ended is taken apart by a turn. */
     if (has_work(loop) || loop->socks_changed ||
         (!sni_list_empty(&loop->ending) && !loop->short_of_memory))
@@ -663,12 +686,17 @@ sennit_err
 sennit_timer_start(sennit_loop *loop, sennit_timer *timer, sennit_time delay_ns,
                    void (*fn)(void *arg), void *arg)
 {
-    sennit_time now = sni_loop_now(loop);
-    sennit_time at = delay_ns > SENNIT_NEVER - now ? SENNIT_NEVER : now + delay_ns;
     sennit_err err = sni_loop_enter(loop);
+    sennit_time now;
+    sennit_time at;
 
     if (err)
         return err;
+    if (timer == NULL || fn == NULL)
+        return sni_loop_fail(loop, SENNIT_EINVAL,
+                             timer == NULL ? "timer is NULL" : "fn is NULL");
+    now = sni_loop_now(loop);
+    at = delay_ns > SENNIT_NEVER - now ? SENNIT_NEVER : now + delay_ns;
     err = sni_timers_start(&loop->user_timers, timer, at, fn, arg);
     return err ? sni_loop_fail(loop, err, NULL) : SENNIT_OK;
 }
@@ -676,5 +704,8 @@ sennit_timer_start(sennit_loop *loop, sennit_timer *timer, sennit_time delay_ns,
 void
 sennit_timer_stop(sennit_loop *loop, sennit_timer *timer)
 {
+    if (loop == NULL || timer == NULL)
+        return;
+    sni_loop_insist(loop, "sennit_timer_stop");
     sni_timers_stop(&loop->user_timers, timer);
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/timers.h"
 #include "core/context.h"
@@ -65,9 +66,8 @@ struct sennit_loop {
     unsigned taken;         /* frames handed out */
     sennit_time served_at;  /* coarse clock of the last turn or service */
 
-    unsigned depth;  /* turns inside each other */
-    bool look_again; /* a look stopped at its bound: the next turn does not wait */
-    bool stopped;
+    unsigned depth;        /* turns inside each other */
+    bool look_again;       /* a look stopped at its bound: the next turn does not wait */
     bool short_of_memory;  /* something waits for memory: look again ... */
     sennit_time memory_at; /* ... then; SENNIT_NEVER: not chosen yet */
     bool socks_changed;    /* a closed socket may have become free */
@@ -75,8 +75,9 @@ struct sennit_loop {
     sni_posted *due_first; /* calls being run */
     sni_posted **due_last;
 
-    sni_lock post_lock; /* of those below; the rest is the owner's */
-    atomic_bool posted; /* there are some; read without it */
+    sni_lock post_lock;  /* of those below; the rest is the owner's */
+    atomic_bool posted;  /* there are some; read without it */
+    atomic_bool stopped; /* sennit_loop_run() is to end; likewise */
     sni_posted *posted_first;
     sni_posted **posted_last;
 };
@@ -140,9 +141,9 @@ sni_loop_inherited(const sennit_loop *loop)
     return sni_forked_since(loop->forks);
 }
 
-/* Whether a call on it or its sockets may go on. Errors: ETHREAD, ESTATE (inherited). */
+/* As sni_loop_enter(), for a loop that is there. */
 static inline sennit_err
-sni_loop_enter(sennit_loop *loop)
+sni_loop_admit(sennit_loop *loop)
 {
     if (!sni_loop_owned(loop))
         return SENNIT_ETHREAD;
@@ -151,6 +152,24 @@ sni_loop_enter(sennit_loop *loop)
                              "the loop belongs to the parent process: "
                              "after fork open a loop of your own");
     return SENNIT_OK;
+}
+
+/* Whether a call on it or its sockets may go on. Errors: EINVAL (NULL), ETHREAD, ESTATE
+ * (inherited). */
+static inline sennit_err
+sni_loop_enter(sennit_loop *loop)
+{
+    return loop == NULL ? SENNIT_EINVAL : sni_loop_admit(loop);
+}
+
+/* The same for calls without a result. What a forked child has inherited is no other
+ * thread's, whoever forked it. */
+static inline void
+sni_loop_insist(const sennit_loop *loop, const char *call)
+{
+    if (!sni_loop_owned(loop) && !sni_loop_inherited(loop))
+        sni_misuse(call, "called on another thread than the loop's: "
+                         "sennit_loop_post() a function that calls it there");
 }
 
 #endif /* SENNIT_CORE_LOOP_H */

@@ -507,13 +507,14 @@ apply(sennit_sock *sock)
 void
 sennit_sock_get_opts(const sennit_sock *sock, sennit_sock_opts *out)
 {
-    *out = sock->opts;
+    if (out != NULL)
+        *out = sock == NULL ? (sennit_sock_opts){ 0 } : sock->opts;
 }
 
 sennit_err
 sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts)
 {
-    const sennit_allocator *alloc = &sock->loop->allocator;
+    const sennit_allocator *alloc;
     const char *why = "";
     sennit_sock_opts wanted;
     sni_opts_owned owned;
@@ -522,6 +523,9 @@ sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts)
     err = sni_sock_enter(sock);
     if (err)
         return err;
+    if (opts == NULL)
+        return sni_loop_fail(sock->loop, SENNIT_EINVAL, "opts is NULL");
+    alloc = &sock->loop->allocator;
     err = sni_opts_check(sock->type, opts, &why);
     if (err == SENNIT_OK)
         err = sni_opts_check_change(&sock->opts, opts, &why);

@@ -15,6 +15,11 @@
 void
 sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
 {
+    if (out == NULL)
+        return;
+    *out = (sennit_sock_stats){ 0 };
+    if (sock == NULL)
+        return;
     *out = sock->stats;
     out->queued_msgs = 0;
     out->queued_bytes = 0;
@@ -144,6 +149,10 @@ sennit_sock_get_peers(const sennit_sock *sock, sennit_peer *peers, size_t peers_
 {
     size_t count = 0;
 
+    if (sock == NULL)
+        return 0;
+    if (peers == NULL)
+        peers_max = 0;
     for (const sni_link *link = sock->pipes.next; link != &sock->pipes;
          link = link->next) {
         const sni_pipe *pipe = SNI_CONST_OWNER_OF(link, sni_pipe, link);
@@ -218,10 +227,19 @@ sennit_err
 sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer, const char *name,
                           sennit_bytes *value)
 {
-    const sni_session *session = find_session(sock, peer);
-    const sni_pipe *pipe = session == NULL ? find_inproc(sock, peer) : NULL;
-    sni_property wanted = { sni_bytes(name, strlen(name)), { NULL, 0 } };
+    const sni_session *session;
+    const sni_pipe *pipe;
+    sni_property wanted;
+    sennit_err err = sni_sock_enter(sock);
 
+    if (err)
+        return err;
+    if (name == NULL || value == NULL)
+        return sni_loop_fail(sock->loop, SENNIT_EINVAL,
+                             name == NULL ? "name is NULL" : "value is NULL");
+    session = find_session(sock, peer);
+    pipe = session == NULL ? find_inproc(sock, peer) : NULL;
+    wanted = (sni_property){ sni_bytes(name, strlen(name)), { NULL, 0 } };
     if (pipe != NULL &&
         sni_property_find(sni_inproc_peer_metadata(pipe), wanted.name, value))
         return SENNIT_OK;

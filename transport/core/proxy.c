@@ -5,10 +5,13 @@
  * its ways wait for, and for nothing else: that is why it neither spins nor stalls.
  *
  * A message is received only when it may leave at once, so that what waits is in the
- * sockets' queues. Nothing here but the public interface of sockets and loops. */
+ * sockets' queues. Nothing here but the public interface of sockets and loops, and
+ * core/sock.h for how a call fails and whose a socket is. */
 #include "sennit/proxy.h"
 
 #include <string.h>
+
+#include "core/sock.h"
 
 /* Moved one way before the other, and the rest of the loop, get their turn: messages,
  * and frames, so that many large envelopes count for what they are. */
@@ -84,11 +87,22 @@ struct sennit_proxy {
 
 /* ---- ending ------------------------------------------------------------ */
 
+/* A socket that a proxy listens to is no other's until that has ended. */
+static void
+claim(sennit_proxy *proxy, bool on)
+{
+    proxy->front->proxied = on;
+    proxy->back->proxied = on;
+    if (proxy->control != NULL)
+        proxy->control->proxied = on;
+}
+
 static void
 end(sennit_proxy *proxy, sennit_err why)
 {
     if (proxy->ended)
         return;
+    claim(proxy, false);
     proxy->ended = true;
     proxy->why = why;
     sennit_timer_stop(proxy->loop, &proxy->retry);
@@ -568,30 +582,43 @@ may_control(sennit_sock_type type)
            type == SENNIT_PULL || type == SENNIT_SUB;
 }
 
+/* Whether the two may be joined; why not. */
 static sennit_err
-check(const sennit_sock *front, const sennit_sock *back, const sennit_sock *captures)
+check_ends(const sennit_sock *front, const sennit_sock *back, const char **why)
 {
-    const sennit_loop *loop;
-
-    if (front == NULL || back == NULL)
+    *why = "front and back are sockets of different loops";
+    if (sennit_sock_get_loop(back) != sennit_sock_get_loop(front))
         return SENNIT_EINVAL;
-    loop = sennit_sock_get_loop(front);
-    if (sennit_sock_get_loop(back) != loop ||
-        (captures != NULL && sennit_sock_get_loop(captures) != loop))
-        return SENNIT_EINVAL;
-    if (captures == front || captures == back)
-        return SENNIT_EEXIST;
+    *why = "a STREAM's identities mean nothing to another socket";
     if (sennit_sock_get_type(front) == SENNIT_STREAM ||
         sennit_sock_get_type(back) == SENNIT_STREAM)
         return SENNIT_ENOTSUP;
+    *why = "what neither front nor back receives the other cannot send";
     if (!may_pass(front, back) && !may_pass(back, front))
         return SENNIT_ENOTSUP;
-    /* It would have to send first. */
+    *why = "a REQ that is front and back would have to send first";
     if (front == back && sennit_sock_get_type(front) == SENNIT_REQ)
         return SENNIT_ENOTSUP;
-    if (captures != NULL && !may_capture(sennit_sock_get_type(captures)))
-        return SENNIT_ENOTSUP;
     return SENNIT_OK;
+}
+
+static sennit_err
+check_capture(const sennit_sock *front, const sennit_sock *back,
+              const sennit_sock *captures, const char **why)
+{
+    if (captures == NULL)
+        return SENNIT_OK;
+    *why = "capture is a socket of another loop";
+    if (sennit_sock_get_loop(captures) != sennit_sock_get_loop(front))
+        return SENNIT_EINVAL;
+    *why = "capture is the front or the back";
+    if (captures == front || captures == back)
+        return SENNIT_EEXIST;
+    *why = "capture is a socket of another proxy that has not ended";
+    if (captures->proxied)
+        return SENNIT_EEXIST;
+    *why = "capture is none of DEALER, PAIR, PUB, PUSH and XPUB";
+    return may_capture(sennit_sock_get_type(captures)) ? SENNIT_OK : SENNIT_ENOTSUP;
 }
 
 static void
@@ -618,15 +645,28 @@ sennit_proxy_open(sennit_proxy **out, sennit_sock *front, sennit_sock *back,
                   sennit_sock *captures)
 {
     const sennit_allocator *alloc;
+    const char *why = NULL;
     sennit_proxy *proxy;
-    sennit_err err = check(front, back, captures);
+    sennit_err err = sni_sock_enter(front);
 
     if (err)
         return err;
+    if (back == NULL || out == NULL)
+        return sni_loop_fail(front->loop, SENNIT_EINVAL,
+                             back == NULL ? "back is NULL" : "out is NULL");
+    err = check_ends(front, back, &why);
+    if (err == SENNIT_OK)
+        err = check_capture(front, back, captures, &why);
+    if (err == SENNIT_OK && (front->proxied || back->proxied)) {
+        why = "front or back is a socket of another proxy that has not ended";
+        err = SENNIT_EEXIST;
+    }
+    if (err)
+        return sni_loop_fail(front->loop, err, why);
     alloc = sennit_loop_allocator(sennit_sock_get_loop(front));
     proxy = alloc->acquire(alloc->arg, sizeof *proxy);
     if (proxy == NULL)
-        return SENNIT_ENOMEM;
+        return sni_loop_fail(front->loop, SENNIT_ENOMEM, NULL);
     *proxy = (sennit_proxy){
         .alloc = alloc,
         .loop = sennit_sock_get_loop(front),
@@ -645,23 +685,47 @@ sennit_proxy_open(sennit_proxy **out, sennit_sock *front, sennit_sock *back,
     if (back != front)
         add_way(proxy, back, front, &proxy->stats.back_received,
                 &proxy->stats.front_sent);
+    claim(proxy, true);
     settle(proxy);
     *out = proxy;
     return SENNIT_OK;
 }
 
+static sennit_err
+check_control(const sennit_proxy *proxy, const sennit_sock *control, const char **why)
+{
+    *why = "the proxy has ended";
+    if (proxy->ended)
+        return SENNIT_ESTATE;
+    *why = "the proxy obeys a socket already";
+    if (proxy->control != NULL)
+        return SENNIT_ESTATE;
+    *why = "control is NULL";
+    if (control == NULL)
+        return SENNIT_EINVAL;
+    *why = "control is a socket of another loop";
+    if (sennit_sock_get_loop(control) != proxy->loop)
+        return SENNIT_EINVAL;
+    *why = "control is a socket of a proxy already";
+    if (control->proxied || control == proxy->capture)
+        return SENNIT_EEXIST;
+    *why = "control is none of REP, PAIR, DEALER, PULL and SUB";
+    return may_control(sennit_sock_get_type(control)) ? SENNIT_OK : SENNIT_ENOTSUP;
+}
+
 sennit_err
 sennit_proxy_steer(sennit_proxy *proxy, sennit_sock *control)
 {
-    if (proxy->ended || proxy->control != NULL)
-        return SENNIT_ESTATE;
-    if (control == NULL || sennit_sock_get_loop(control) != proxy->loop)
-        return SENNIT_EINVAL;
-    if (control == proxy->front || control == proxy->back || control == proxy->capture)
-        return SENNIT_EEXIST;
-    if (!may_control(sennit_sock_get_type(control)))
-        return SENNIT_ENOTSUP;
+    const char *why = NULL;
+    sennit_err err = sni_loop_enter(proxy == NULL ? NULL : proxy->loop);
+
+    if (err)
+        return err;
+    err = check_control(proxy, control, &why);
+    if (err)
+        return sni_loop_fail(proxy->loop, err, why);
     proxy->control = control;
+    control->proxied = true;
     sennit_sock_on_ready(control, SENNIT_READABLE, on_control, proxy);
     return SENNIT_OK;
 }
@@ -669,6 +733,9 @@ sennit_proxy_steer(sennit_proxy *proxy, sennit_sock *control)
 void
 sennit_proxy_pause(sennit_proxy *proxy)
 {
+    if (proxy == NULL)
+        return;
+    sni_loop_insist(proxy->loop, "sennit_proxy_pause");
     proxy->paused = true;
     settle(proxy);
 }
@@ -676,6 +743,9 @@ sennit_proxy_pause(sennit_proxy *proxy)
 void
 sennit_proxy_resume(sennit_proxy *proxy)
 {
+    if (proxy == NULL)
+        return;
+    sni_loop_insist(proxy->loop, "sennit_proxy_resume");
     proxy->paused = false;
     settle(proxy);
 }
@@ -683,20 +753,27 @@ sennit_proxy_resume(sennit_proxy *proxy)
 void
 sennit_proxy_stop(sennit_proxy *proxy)
 {
+    if (proxy == NULL)
+        return;
+    sni_loop_insist(proxy->loop, "sennit_proxy_stop");
     end(proxy, SENNIT_OK);
 }
 
 bool
 sennit_proxy_ended(const sennit_proxy *proxy, sennit_err *why)
 {
-    if (proxy->ended && why != NULL)
-        *why = proxy->why;
-    return proxy->ended;
+    bool ended = proxy == NULL || proxy->ended;
+
+    if (ended && why != NULL)
+        *why = proxy == NULL ? SENNIT_EINVAL : proxy->why;
+    return ended;
 }
 
 sennit_err
 sennit_proxy_run(sennit_proxy *proxy)
 {
+    if (proxy == NULL)
+        return SENNIT_EINVAL;
     while (!proxy->ended) {
         sennit_err err = sennit_loop_turn(proxy->loop, -1);
 
@@ -711,6 +788,11 @@ sennit_proxy_run(sennit_proxy *proxy)
 void
 sennit_proxy_get_stats(const sennit_proxy *proxy, sennit_proxy_stats *out)
 {
+    if (out == NULL)
+        return;
+    *out = (sennit_proxy_stats){ 0 };
+    if (proxy == NULL)
+        return;
     *out = proxy->stats;
     out->paused = proxy->paused;
 }
@@ -720,6 +802,7 @@ sennit_proxy_close(sennit_proxy *proxy)
 {
     if (proxy == NULL)
         return;
+    sni_loop_insist(proxy->loop, "sennit_proxy_close");
     end(proxy, SENNIT_OK);
     proxy->alloc->release(proxy->alloc->arg, proxy);
 }

@@ -28,8 +28,11 @@ sni_sock_touch(sennit_sock *sock)
 unsigned
 sennit_sock_ready(sennit_sock *sock)
 {
-    unsigned ready = sni_pattern_ready(&sock->pattern);
+    unsigned ready;
 
+    if (sock == NULL)
+        return 0;
+    ready = sni_pattern_ready(&sock->pattern);
     if (!(ready & SENNIT_READABLE))
         found_nothing(sock);
     return ready | (sock->events.count > 0 ? SENNIT_EVENTS : 0);
@@ -38,6 +41,9 @@ sennit_sock_ready(sennit_sock *sock)
 void
 sennit_sock_on_ready(sennit_sock *sock, unsigned interest, sennit_sock_fn *fn, void *arg)
 {
+    if (sock == NULL)
+        return;
+    sni_loop_insist(sock->loop, "sennit_sock_on_ready");
     sock->on_ready = fn;
     sock->on_ready_arg = arg;
     sock->interest = interest;
@@ -71,19 +77,19 @@ sni_sock_call(sennit_sock *sock)
 sennit_sock_type
 sennit_sock_get_type(const sennit_sock *sock)
 {
-    return sock->type;
+    return sock == NULL ? (sennit_sock_type)-1 : sock->type;
 }
 
 sennit_loop *
 sennit_sock_get_loop(const sennit_sock *sock)
 {
-    return sock->loop;
+    return sock == NULL ? NULL : sock->loop;
 }
 
 const char *
 sennit_sock_last_endpoint(const sennit_sock *sock)
 {
-    return sock->last_endpoint;
+    return sock == NULL ? "" : sock->last_endpoint;
 }
 
 /* ---- opening and closing ----------------------------------------------- */
@@ -100,6 +106,8 @@ sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
     err = sni_loop_enter(loop);
     if (err)
         return err;
+    if (out == NULL)
+        return sni_loop_fail(loop, SENNIT_EINVAL, "out is NULL");
     if ((unsigned)type > SENNIT_STREAM)
         return sni_loop_fail(loop, SENNIT_ENOTSUP,
                              "type is none of those that are built");
@@ -218,9 +226,12 @@ sennit_sock_close(sennit_sock *sock)
 {
     sennit_loop *loop;
 
-    if (sock == NULL || sock->closed)
+    if (sock == NULL)
         return;
     loop = sock->loop;
+    sni_loop_insist(loop, "sennit_sock_close");
+    if (sock->closed)
+        return;
     /* What a forked child's copy has queued is the parent's to send. */
     if (sni_loop_inherited(loop))
         sock->opts.linger_ms = 0;
@@ -267,6 +278,9 @@ subscribe(sennit_sock *sock, bool on, sennit_bytes prefix)
 
     if (err)
         return err;
+    if (prefix.data == NULL && prefix.size > 0)
+        return sni_loop_fail(sock->loop, SENNIT_EINVAL,
+                             "prefix is of more than 0 octets, and its data NULL");
     err = sni_pattern_subscribe(&sock->pattern, on, prefix);
     sennit_sock_flush(sock);
     return err ? sni_loop_fail(sock->loop, err, why_not_subscribed(sock, err))
@@ -369,15 +383,31 @@ refused(sennit_sock *sock, sennit_err err, bool sending)
     return sni_loop_fail(sock->loop, err, NULL);
 }
 
+/* What send or receive were given is none of what they take. */
+static sennit_err
+wrong_arguments(sennit_sock *sock, const sennit_msg *msg, bool sending)
+{
+    const char *why = sending
+                          ? "flags has bits beside SENNIT_DONTWAIT and SENNIT_MORE"
+                          : "flags has bits beside SENNIT_DONTWAIT, the only one here";
+
+    return sni_loop_fail(sock->loop, SENNIT_EINVAL, msg == NULL ? "msg is NULL" : why);
+}
+
 sennit_err
 sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
-    size_t size = sennit_msg_size(msg);
     bool more = flags & SENNIT_MORE;
     waiting wait = { false, 0 };
     sennit_err err = sni_sock_enter(sock);
+    size_t size;
 
-    if (more && sock->opts.conflate && err == SENNIT_OK)
+    if (err)
+        return err;
+    if ((msg == NULL) | ((flags & ~(SENNIT_DONTWAIT | SENNIT_MORE)) != 0))
+        return wrong_arguments(sock, msg, true);
+    size = sni_msg_size_of(sni_msg_of(msg));
+    if (more && sock->opts.conflate)
         return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
                              "conflate is for messages of a single frame");
     while (err == SENNIT_OK) {
@@ -405,6 +435,10 @@ sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
     waiting wait = { false, 0 };
     sennit_err err = sni_sock_enter(sock);
 
+    if (err)
+        return err;
+    if ((msg == NULL) | ((flags & ~SENNIT_DONTWAIT) != 0))
+        return wrong_arguments(sock, msg, false);
     sennit_msg_init(sni_msg_public(&taken));
     while (err == SENNIT_OK) {
         err = sni_pattern_recv(&sock->pattern, &taken);
@@ -427,12 +461,25 @@ sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
     return err;
 }
 
+/* Memory that a call was given is not there. Errors: as sni_sock_enter(). */
+static sennit_err
+no_data(const sennit_sock *sock)
+{
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err
+               : sni_loop_fail(sock->loop, SENNIT_EINVAL,
+                               "data is NULL, and size is not 0");
+}
+
 sennit_err
 sennit_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
 {
     sennit_msg msg;
     sennit_err err = SENNIT_OK;
 
+    if (data == NULL && size > 0)
+        return no_data(sock);
     /* Bodies that will be copied into the batch need no copy before that. */
     if (size > SENNIT_MSG_INLINE_MAX && size < SNI_COPY_MAX_BYTES)
         sni_msg_borrow(sni_msg_of(&msg), data, size);
@@ -453,12 +500,17 @@ sennit_sock_recv_bytes(sennit_sock *sock, void *data, size_t size, size_t *size_
     sennit_msg msg;
     sennit_err err;
 
+    if (data == NULL && size > 0)
+        return no_data(sock);
     sennit_msg_init(&msg);
     err = sennit_sock_recv(sock, &msg, flags);
     if (err == SENNIT_OK) {
-        *size_out = sennit_msg_size(&msg);
-        if (*size_out > 0)
-            memcpy(data, sennit_msg_data(&msg), *size_out < size ? *size_out : size);
+        sennit_bytes body = sennit_msg_bytes(&msg);
+
+        if (size > 0 && body.size > 0)
+            memcpy(data, body.data, body.size < size ? body.size : size);
+        if (size_out != NULL)
+            *size_out = body.size;
     }
     sennit_msg_fini(&msg);
     return err;
@@ -467,12 +519,15 @@ sennit_sock_recv_bytes(sennit_sock *sock, void *data, size_t size, size_t *size_
 void
 sennit_sock_flush(sennit_sock *sock)
 {
-    sni_link *dirty = &sock->loop->dirty;
-    sni_link *again = &sock->loop->again;
+    sni_link *dirty;
+    sni_link *again;
     sni_link *next;
 
-    if (sni_loop_inherited(sock->loop))
+    if (sock == NULL || sni_loop_inherited(sock->loop))
         return;
+    sni_loop_insist(sock->loop, "sennit_sock_flush");
+    dirty = &sock->loop->dirty;
+    again = &sock->loop->again;
     for (sni_link *link = dirty->next; link != dirty; link = next) {
         sni_session *session = SNI_OWNER_OF(link, sni_session, dirty);
 

@@ -28,6 +28,7 @@ struct sennit_sock {
     bool receiving;        /* in the middle of a message */
     bool closed;           /* by the application; freed when nothing of it is left */
     bool in_call;          /* its on_ready callback is running */
+    bool proxied;          /* a proxy listens to it */
     unsigned calls;        /* blocking calls that wait on it */
     sennit_sock_fn *on_ready;
     void *on_ready_arg;
@@ -35,11 +36,12 @@ struct sennit_sock {
     char last_endpoint[SNI_ENDPOINT_TEXT_MAX];
 };
 
-/* Whether a call may go on. Errors: ETHREAD, ESTATE (inherited), ECLOSED. */
+/* Whether a call may go on. Errors: EINVAL (NULL), ETHREAD, ESTATE (inherited),
+ * ECLOSED. */
 static inline sennit_err
 sni_sock_enter(const sennit_sock *sock)
 {
-    sennit_err err = sni_loop_enter(sock->loop);
+    sennit_err err = sock == NULL ? SENNIT_EINVAL : sni_loop_admit(sock->loop);
 
     if (err == SENNIT_OK && sock->closed)
         return sni_loop_fail(sock->loop, SENNIT_ECLOSED,

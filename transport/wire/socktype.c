@@ -76,6 +76,8 @@ sennit_sock_type_name(sennit_sock_type type)
 sennit_err
 sennit_sock_type_parse(const char *name, sennit_sock_type *out)
 {
+    if (name == NULL || out == NULL)
+        return SENNIT_EINVAL;
     for (size_t i = 0; i < ROWS_COUNT; i++) {
         if (strcasecmp(name, rows[i].name) == 0) {
             *out = (sennit_sock_type)i;

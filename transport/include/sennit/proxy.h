@@ -30,10 +30,12 @@ typedef struct sennit_proxy sennit_proxy;
  * Takes:  nothing: the sockets stay the caller's and must outlive the proxy, but their
  *         sennit_sock_on_ready() is the proxy's until it ends.
  * Errors: EINVAL (no front or no back, or sockets of different loops), EEXIST (the
- * capture is the front or the back), ENOTSUP (STREAM, whose identities mean nothing to
- *         another socket; two types between which nothing can pass; a REQ as both;
- * a capture of another type), ENOMEM. REP and REQ go in lock step, and a server that dies
- * takes the client's turn with it: ROUTER and DEALER do the same and do not wait. */
+ *         capture is the front or the back, or one of them is a socket of another proxy
+ *         that has not ended), ENOTSUP (STREAM, whose identities mean nothing to another
+ *         socket; two types between which nothing can pass; a REQ as both; a capture of
+ *         another type), ENOMEM, ECLOSED, ETHREAD; sennit_loop_why() says which.
+ * REP and REQ go in lock step, and a server that dies takes the client's turn with it:
+ * ROUTER and DEALER do the same and do not wait. */
 SENNIT_API sennit_err sennit_proxy_open(sennit_proxy **out, sennit_sock *front,
                                         sennit_sock *back,
                                         sennit_sock *capture) SENNIT_MUST_CHECK;
@@ -47,8 +49,8 @@ SENNIT_API sennit_err sennit_proxy_open(sennit_proxy **out, sennit_sock *front,
  * Whatever else it says is ignored. A REP answers everything, with an empty message where
  * nothing else is due; the other types only STATISTICS, when they can.
  * Takes:  nothing, as open. Errors: EINVAL (none, or one of another loop), EEXIST (it is
- *         a socket of the proxy), ENOTSUP (another type), ESTATE (the proxy has ended, or
- *         obeys a socket already). */
+ *         a socket of a proxy), ENOTSUP (another type), ESTATE (the proxy has ended, or
+ *         obeys a socket already), ETHREAD. */
 SENNIT_API sennit_err sennit_proxy_steer(sennit_proxy *proxy,
                                          sennit_sock *control) SENNIT_MUST_CHECK;
 
@@ -60,7 +62,8 @@ SENNIT_API void sennit_proxy_resume(sennit_proxy *proxy);
 /* Ends it, as TERMINATE does: it forwards no more and lets its sockets go. */
 SENNIT_API void sennit_proxy_stop(sennit_proxy *proxy);
 
-/* Whether it has ended; then `*why` (may be NULL) is OK after a stop, else the error. */
+/* Whether it has ended, as NULL has; then `*why` (may be NULL) is OK after a stop, else
+ * the error. */
 SENNIT_API bool sennit_proxy_ended(const sennit_proxy *proxy, sennit_err *why);
 
 /* Turns the loop until the proxy has ended. Not for a loop that turns anyway.

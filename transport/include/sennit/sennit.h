@@ -7,8 +7,15 @@
  * Reading order: errors, bytes and messages, the loop, sockets, observing.
  *
  * Thread: a loop and everything opened on it belong to the thread that opened
- * the loop (owned mode). The one exception is sennit_loop_post(). Hosted loops
- * and sockets shared between threads are not built yet (see CHANGELOG.md).
+ * the loop (owned mode). The exceptions are sennit_loop_post() and sennit_loop_stop().
+ * Hosted loops and sockets shared between threads are not built yet (see CHANGELOG.md).
+ *
+ * Wrong use: what is NULL and must not be, a handle, a message, a place for a result or
+ * memory of more than 0 octets, is EINVAL; calls that have no such result do nothing, or
+ * return 0, NULL, "" or -1. A call on another thread than the loop's is ETHREAD; one that
+ * could not say so (closing, timer_stop, flush, on_ready, proxy_pause and the like) ends
+ * the program with a sentence on stderr, as does sennit_loop_close() in a callback. A
+ * handle that was closed is gone, as memory that was freed is.
  *
  * Fork: what was opened before fork(2) stays the parent's, which goes on undisturbed. In
  * the child every call on an inherited loop or socket that would do something is ESTATE;
@@ -254,7 +261,8 @@ SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
                                        const sennit_loop_opts *opts) SENNIT_MUST_CHECK;
 
 /* Closes sockets still open, lets what they queued leave within each one's
- * linger_ms, then frees everything. NULL is a no-op. Not from inside a callback.
+ * linger_ms, then frees everything. NULL is a no-op. Not from inside a callback: stop
+ * the loop there, and close it behind sennit_loop_run().
  * Blocks: up to the longest linger_ms of its sockets, in which peers also take what the
  *         kernel has for them; no longer than they need. */
 SENNIT_API void sennit_loop_close(sennit_loop *loop);
@@ -262,6 +270,7 @@ SENNIT_API void sennit_loop_close(sennit_loop *loop);
 /* Why the last call on this loop or one of its sockets that failed did so. With EINVAL,
  * ENOTSUP, ESTATE and ENAMETOOLONG it names the argument or the option and says what
  * would do; where there is no more to say than the error does it is sennit_err_text().
+ * Of NULL (sennit_sock_get_loop() of NULL, too) it says that it is NULL.
  * Static text, never NULL, "" when there was none. EAGAIN is no failure here; ETHREAD,
  * and sennit_loop_post(), which is for other threads too, leave it as it is. */
 SENNIT_API const char *sennit_loop_why(const sennit_loop *loop);
@@ -280,14 +289,16 @@ SENNIT_API const sennit_allocator *sennit_loop_allocator(const sennit_loop *loop
  * and returns. Callbacks run inside. Look at your sockets again after each turn.
  * Errors: ESTATE when turns nest too deeply (callbacks that block, in which other
  *         callbacks block: at most 8) or the loop is inherited from before a fork, EINTR
- *         when a signal arrived, ETHREAD. */
+ *         when a signal arrived, ETERM (with a `timeout_ms` that is not 0), ETHREAD. */
 SENNIT_API sennit_err sennit_loop_turn(sennit_loop *loop, int timeout_ms);
 
-/* Turns until sennit_loop_stop(). A signal does not end it. */
+/* Turns until sennit_loop_stop(). A signal does not end it.
+ * Blocks: until then. Errors: ETERM, ETHREAD, ESTATE (as sennit_loop_turn()). */
 SENNIT_API sennit_err sennit_loop_run(sennit_loop *loop);
 
-/* Makes the innermost sennit_loop_run() return after the current turn. Must be
- * called on the loop's thread; from another thread post a call to it. */
+/* Makes the innermost sennit_loop_run() return after the current turn, or the next one
+ * at once when none is running. No-op in a forked child.
+ * Thread: any, while the loop is open. Blocks: no. */
 SENNIT_API void sennit_loop_stop(sennit_loop *loop);
 
 /* For other event loops: a descriptor that is readable (level-triggered) when
@@ -461,7 +472,8 @@ typedef struct sennit_sock_opts {
                                   its own. So set the interval at both ends, and none
                                   longer than the other's timeout. While our own output
                                   is stuck nothing counts as silence: a host that is
-                                  dead then shows by tcp_user_timeout_ms */
+                                  dead or a process that is stopped then shows by
+                                  tcp_user_timeout_ms */
     int heartbeat_ttl_ms;      /* [next] the peer ends it if it hears nothing for so long;
                                   0 .. 65500, in steps of 100; 0: it does not */
 
@@ -660,8 +672,8 @@ SENNIT_API sennit_err sennit_sock_connect_as(sennit_sock *sock, const char *endp
 /* Undo a bind (and the connections it accepted) or a connect. `endpoint` is the
  * string used or the one sennit_sock_last_endpoint() told. Queued messages of
  * the connections concerned leave for at most linger_ms, and what their peers have
- * sent meanwhile is received.
- * Errors: ENOENT, ECLOSED, ETHREAD. */
+ * sent meanwhile is received. Of several connects to one endpoint, one is undone.
+ * Errors: EINVAL (NULL), ENOENT, ECLOSED, ETHREAD. */
 SENNIT_API sennit_err sennit_sock_unbind(sennit_sock *sock, const char *endpoint);
 SENNIT_API sennit_err sennit_sock_disconnect(sennit_sock *sock, const char *endpoint);
 
@@ -699,7 +711,7 @@ enum {
  *         router_mandatory, STREAM: no such identity; STREAM also: no identity frame),
  *         ETERM, EINTR, ENOMEM (the same frame may be sent again), ECLOSED
  *         (a callback closed the socket meanwhile), ESTATE also when blocking calls
- *         nest too deeply, ETHREAD.
+ *         nest too deeply, EINVAL (`flags` has other bits), ETHREAD.
  * When the peer that got a message's first frames goes away, the remaining
  * frames are swallowed up to the last one and the message counts as dropped:
  * a receiver sees all frames of a message or none. */
@@ -718,14 +730,15 @@ SENNIT_API sennit_err sennit_sock_send(sennit_sock *sock, sennit_msg *msg,
  * Errors: EAGAIN (nothing there, or the time is up), ESTATE (REQ/REP out of
  *         turn), ENOTSUP (PUB, PUSH), EINTR, ENOMEM, ECONNRESET (REQ: the
  *         connection that carried the request is gone; whether it was handled is
- *         not known; another may be sent), ECLOSED, ETERM, ETHREAD as for send. */
+ *         not known; another may be sent), EINVAL (`flags` has other bits than
+ *         SENNIT_DONTWAIT), ECLOSED, ETERM, ETHREAD as for send. */
 SENNIT_API sennit_err sennit_sock_recv(sennit_sock *sock, sennit_msg *msg,
                                        unsigned flags) SENNIT_MUST_CHECK;
 
 /* The same for one frame held in plain memory. send_bytes copies; recv_bytes (which
  * does not tell whether more frames follow: for single-frame messages) writes at most
  * `size` bytes and tells the frame's full size in `*size_out` (more than `size`: it was
- * cut). */
+ * cut), which may be NULL. */
 SENNIT_API sennit_err sennit_sock_send_bytes(sennit_sock *sock, const void *data,
                                              size_t size,
                                              unsigned flags) SENNIT_MUST_CHECK;
@@ -801,7 +814,7 @@ typedef struct sennit_event {
 
 /* Takes the oldest of the socket's last events_max events. Nobody needs to read them:
  * the oldest are then dropped and counted in the next one's `lost`.
- * Errors: EAGAIN (none). */
+ * Errors: EAGAIN (none), ECLOSED, ETHREAD. */
 SENNIT_API sennit_err sennit_sock_next_event(sennit_sock *sock, sennit_event *out);
 
 /* "READY"; never NULL. */
@@ -887,7 +900,7 @@ SENNIT_API size_t sennit_sock_get_peers(const sennit_sock *sock, sennit_peer *pe
 
 /* A property of a READY peer's handshake by its name, without regard to case:
  * "Socket-Type", "Identity", "X-...". `value` is valid until the next call on the loop.
- * Errors: ENOENT (no such connection, no such property). */
+ * Errors: ENOENT (no such connection, no such property), ECLOSED, ETHREAD. */
 SENNIT_API sennit_err sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer,
                                                 const char *name, sennit_bytes *value);
 
