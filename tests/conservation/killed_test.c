@@ -276,8 +276,8 @@ a_killed_sender_leaves_a_prefix_of_what_it_sent(void **state)
 
         peers_start(&p, life);
         do {
-            uint32_t number;
-            bool whole;
+            uint32_t number = 0;
+            bool whole = false;
             sennit_err err = recv_number(p.sock, &number, &whole, SENNIT_DONTWAIT);
 
             if (err == SENNIT_EAGAIN) {

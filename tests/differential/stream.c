@@ -6,8 +6,10 @@
 static void
 put(stream_part *p, const void *octets, size_t size)
 {
-    if (p->size + size > sizeof p->octets)
-        size = sizeof p->octets - p->size;
+    size_t room = sizeof p->octets - p->size;
+
+    if (size > room)
+        size = room;
     memcpy(p->octets + p->size, octets, size);
     p->size += size;
 }
