@@ -402,6 +402,89 @@ what_a_peer_sent_before_it_went_can_still_be_received(void **state)
     }
 }
 
+/* The first to notice that the peer has gone is a write. */
+static void
+what_a_peer_sent_before_it_went_is_received_though_a_write_failed(void **state)
+{
+    enum { MESSAGES = 30 };
+    static uint8_t said[MESSAGES][9 + 1000];
+
+    (void)state;
+    for (int row = 0; row < 3; row++) {
+        sennit_sock_opts opts = net_opts();
+        bool connects = row == 2;
+        uint8_t body[1000] = { 0 };
+        sennit_sock *dealer;
+        char endpoint[64];
+        int listener = -1;
+        int fd;
+
+        net_open(&n);
+        opts.recv_hwm_msgs = 1;
+        dealer = net_sock(&n, SENNIT_DEALER, &opts);
+        if (connects) {
+            listener = raw_listen(endpoint);
+            net_connect(dealer, endpoint);
+            fd = raw_accept(&n, listener);
+            close(listener);
+        } else {
+            fd = raw_connect(net_bind(dealer, row == 0 ? TCP : IPC));
+        }
+        raw_handshake(&n, fd, "DEALER", "");
+        NET_UNTIL(&n, net_stats(dealer).connections == 1);
+        for (uint8_t i = 0; i < MESSAGES; i++) {
+            memcpy(said[i], "\2\0\0\0\0\0\0\3\350", 9);
+            said[i][9] = i;
+        }
+        raw_write(&n, fd, said[0], sizeof said[0]);
+        NET_UNTIL(&n, net_only_peer(dealer).unread_msgs == 1);
+        /* The others stay with the kernel here, of which the peer's is rid at once. */
+        raw_write(&n, fd, said[1], sizeof said - sizeof said[0]);
+        close(fd);
+        /* TCP hears of it only by the answer to the first. */
+        for (int i = 0; i < 2; i++) {
+            sennit_err err = sennit_sock_send_bytes(dealer, "x", 1, SENNIT_DONTWAIT);
+
+            assert_true(err == SENNIT_OK || (err == SENNIT_EAGAIN && i == 1));
+            sennit_sock_flush(dealer);
+        }
+        for (uint8_t i = 0; i < MESSAGES; i++) {
+            size_t size;
+
+            assert_int_equal(sennit_sock_recv_bytes(dealer, body, sizeof body, &size, 0),
+                             SENNIT_OK);
+            assert_int_equal(body[0], i);
+        }
+        net_event(&n, dealer, SENNIT_EVENT_DISCONNECTED);
+        net_check_law(dealer);
+        net_close(&n);
+    }
+}
+
+/* A peer that only stops reading (a unix socket can): nothing ends the input. */
+static void
+a_peer_that_stops_reading_and_says_nothing_is_given_up(void **state)
+{
+    sennit_sock *dealer;
+    sennit_event event;
+    int fd;
+
+    (void)state;
+    net_open(&n);
+    dealer = net_sock(&n, SENNIT_DEALER, NULL);
+    fd = raw_connect(net_bind(dealer, IPC));
+    raw_handshake(&n, fd, "DEALER", "");
+    NET_UNTIL(&n, net_stats(dealer).connections == 1);
+    assert_int_equal(shutdown(fd, SHUT_RD), 0);
+    net_send(dealer, "is anybody there?");
+    sennit_sock_flush(dealer);
+    event = net_event(&n, dealer, SENNIT_EVENT_DISCONNECTED);
+    assert_int_equal(event.err, SENNIT_ECONNRESET);
+    net_check_law(dealer);
+    close(fd);
+    net_close(&n);
+}
+
 /* Read only after the next connection is there: the old ones first, under the number
  * of the connection they came through, and then it goes on receiving. */
 static void
@@ -901,6 +984,9 @@ main(void)
         cmocka_unit_test(a_req_whose_peer_dies_is_told_once_and_asks_the_next_one),
         cmocka_unit_test(a_req_whose_peer_dies_while_it_asks_is_told),
         cmocka_unit_test(what_a_peer_sent_before_it_went_can_still_be_received),
+        cmocka_unit_test(
+            what_a_peer_sent_before_it_went_is_received_though_a_write_failed),
+        cmocka_unit_test(a_peer_that_stops_reading_and_says_nothing_is_given_up),
         cmocka_unit_test(what_came_before_a_reconnect_is_read_first_and_then_the_rest),
         cmocka_unit_test(a_second_peer_of_a_pair_is_refused_and_both_are_told),
         cmocka_unit_test(a_second_peer_of_a_pair_is_refused_over_inproc_too),

@@ -102,6 +102,44 @@ sni_session_set_deadline(sni_session *session, sennit_time at)
 
 /* ---- the pump: output -------------------------------------------------- */
 
+static void on_unheard_over(void *arg);
+
+static void
+await_input_end(sni_session *session)
+{
+    sennit_loop *loop = session->sock->loop;
+
+    if (sni_timers_start(&loop->timers, &session->linger_timer,
+                         sni_loop_now(loop) + SNI_FINISH_NS, on_unheard_over,
+                         session) != SENNIT_OK)
+        sni_session_end(session, SENNIT_ENOMEM, "no memory for a timer");
+}
+
+/* It does not read, but has said no last word either (shutdown(2) can do that). */
+static void
+on_unheard_over(void *arg)
+{
+    sni_session *session = arg;
+
+    if (session->recv.pending)
+        sni_session_end(session, SENNIT_ECONNRESET, "reset by peer");
+    else
+        await_input_end(session);
+}
+
+/* The peer reads no more. What it sent before may be here and unread: it is taken in, and
+ * its end is the session's. */
+static void
+stop_output(sni_session *session)
+{
+    (void)sni_engine_wrote(session->engine, 0);
+    session->unheard = true;
+    session->hung_up = true;
+    sni_session_shut(session);
+    sni_session_take_turns(session);
+    await_input_end(session);
+}
+
 static void
 sent(sni_session *session)
 {
@@ -110,6 +148,10 @@ sent(sni_session *session)
 
     if (op->err && session->is_ending)
         return;
+    if (op->err == SENNIT_ECONNRESET && session->ready) {
+        stop_output(session);
+        return;
+    }
     if (op->err) {
         sni_session_end(session, op->err,
                         op->err == SENNIT_ECONNRESET ? "reset by peer"
@@ -131,7 +173,8 @@ pump_some(sni_session *session)
     sni_io *io = session->sock->loop->io;
 
     sni_link_remove(&session->dirty);
-    for (int row = 0; !session->is_ending && !session->send.pending; row++) {
+    for (int row = 0; !session->is_ending && !session->unheard && !session->send.pending;
+         row++) {
         if (row == SNI_SENDS_IN_A_ROW)
             return true;
         session->send.parts = session->parts;
@@ -143,8 +186,8 @@ pump_some(sni_session *session)
             break;
         sent(session);
     }
-    if (session->lingering && !session->is_ending && !session->send.pending &&
-        !sni_pipe_has_output(session->pipe))
+    if (session->lingering && !session->is_ending && !session->unheard &&
+        !session->send.pending && !sni_pipe_has_output(session->pipe))
         sni_session_finish(session);
     return false;
 }

@@ -44,6 +44,7 @@ typedef struct sni_session {
     bool finished;      /* ... and has arrived, or time is up */
     bool wrote;         /* something was ever written on it */
     bool hung_up;       /* the peer has said its last: what is left of it is taken in */
+    bool unheard;       /* the peer reads no more: nothing is written */
     sennit_err err;     /* why it ends */
     const char *reason; /* NULL: it does not */
 } sni_session;
@@ -122,6 +123,10 @@ void sni_session_set_deadline(sni_session *session, sennit_time at);
 
 /* The handshake is done: the peer becomes one of the socket's. */
 void sni_session_become_ready(sni_session *session);
+
+/* Nobody is sent to a peer that is known to be gone; what a connect has queued waits for
+ * the next connection. */
+void sni_session_shut(sni_session *session);
 
 /* Everything is with the kernel and it lingers: it is to arrive. */
 void sni_session_finish(sni_session *session);

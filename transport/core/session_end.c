@@ -16,6 +16,17 @@ take_back(sni_io *io, sni_op *op)
 }
 
 void
+sni_session_shut(sni_session *session)
+{
+    if (session->dialer != NULL || session->pipe == NULL)
+        return;
+    /* A message to it that is being sent, perhaps right now, is settled when the session
+     * is taken apart. */
+    session->pipe->leaving = true;
+    sni_pipe_update_writable(session->pipe);
+}
+
+void
 sni_session_end(sni_session *session, sennit_err err, const char *reason)
 {
     sni_io *io = session->sock->loop->io;
@@ -31,12 +42,7 @@ sni_session_end(sni_session *session, sennit_err err, const char *reason)
     take_back(io, &session->recv);
     take_back(io, &session->send);
     take_back(io, &session->hangup);
-    /* Nobody is sent to a peer that is known to be gone. A message to it that is being
-     * sent, perhaps right now, is settled when the session is taken apart. */
-    if (session->dialer == NULL && session->pipe != NULL) {
-        session->pipe->leaving = true;
-        sni_pipe_update_writable(session->pipe);
-    }
+    sni_session_shut(session);
     sni_link_remove(&session->dirty);
     sni_link_remove(&session->again);
     sni_list_push(&session->sock->loop->ending, &session->ending);
