@@ -430,6 +430,50 @@ closing_what_is_idle_waits_for_nobody(void **state)
 }
 
 static void
+turn_a_few_times(void)
+{
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+}
+
+/* What waits for the kernel is taken back because it is too old, and in the same moment
+ * an answer is overdue: the peer is no less held up for that. */
+static void
+what_is_taken_back_from_the_kernel_does_not_make_its_peer_silent(void **state)
+{
+    static const uint8_t large[1 << 16];
+
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *push;
+        int fd;
+
+        open_net(&n);
+        opts.heartbeat_interval_ms = 1000;
+        opts.send_age_max_ms = 500;
+        opts.handshake_timeout_ms = 0;
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        fd = raw_connect(net_bind(push, (transport)via));
+        raw_handshake(&n, fd, "PULL", NULL);
+        assert_int_equal(net_stats(push).connections, 1);
+        io.now += 1000000000;
+        turn_a_few_times();
+        for (int i = 0; i < 500; i++)
+            assert_int_equal(sennit_sock_send_bytes(push, large, sizeof large, 0),
+                             SENNIT_OK);
+        turn_a_few_times();
+        assert_true(net_stats(push).queued_msgs > 1);
+        io.now += 3000000000;
+        turn_a_few_times();
+        assert_true(net_stats(push).dropped_expired_msgs > 0);
+        assert_int_equal(net_stats(push).connections, 1);
+        close(fd);
+        net_close(&n);
+    }
+}
+
+static void
 an_idle_connection_costs_little_memory(void **state)
 {
     sennit_sock *router;
@@ -462,6 +506,8 @@ main(void)
         cmocka_unit_test(a_flush_writes_also_what_had_stopped_to_let_others_have_a_turn),
         cmocka_unit_test(input_that_is_left_does_not_keep_a_call_that_waits_awake),
         cmocka_unit_test(closing_what_is_idle_waits_for_nobody),
+        cmocka_unit_test(
+            what_is_taken_back_from_the_kernel_does_not_make_its_peer_silent),
         cmocka_unit_test(an_idle_connection_costs_little_memory),
     };
 

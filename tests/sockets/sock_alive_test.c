@@ -101,7 +101,7 @@ static void
 back_pressure_is_no_death(void **state)
 {
     static char body[100000];
-    sennit_sock_opts opts = heartbeats(2 * PING_MS, 0);
+    sennit_sock_opts opts = heartbeats(10 * PING_MS, 0);
     sennit_sock *push;
     sennit_sock *pull;
     sennit_time until;
@@ -124,7 +124,7 @@ back_pressure_is_no_death(void **state)
         }
         assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
     }
-    until = sennit_loop_now(n.loop) + 30u * PING_MS * 1000000u;
+    until = sennit_loop_now(n.loop) + 50u * PING_MS * 1000000u;
     NET_UNTIL(&n, sennit_loop_now(n.loop) >= until);
     for (uint64_t i = 0; i < sent; i++)
         assert_int_equal(sennit_sock_recv_bytes(pull, body, sizeof body, &size, 0),

@@ -559,6 +559,57 @@ a_reader_that_has_stopped_lives_by_its_own_pings(void **state)
     }
 }
 
+#define PUSH_PING_MS 1000
+
+/* A PUSH that has just asked its peer whether it lives, and sends more than the network
+ * holds: the peer reads nothing. */
+static sennit_sock *
+block_behind_a_ping(test_world *w, test_raw *raw)
+{
+    sni_sim_opts sim = SNI_SIM_OPTS_DEFAULT;
+    sennit_sock_opts opts = test_world_opts();
+    const uint8_t body[1000] = { 0 };
+    sennit_sock *push;
+
+    sim.buffer_bytes = 4096;
+    test_world_open(w, &sim, 1);
+    opts.heartbeat_interval_ms = PUSH_PING_MS;
+    push = test_world_sock(w, 0, SENNIT_PUSH, &opts);
+    test_raw_connect(raw, w, test_world_bind(push));
+    test_raw_handshake(raw, w, SENNIT_PULL, "");
+    assert_true(test_world_run_until(w, test_world_connected, push, TEST_S));
+    test_raw_listen(raw, w, 100 * TEST_MS);
+    test_world_run(w, PUSH_PING_MS * TEST_MS);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(sennit_sock_send_bytes(push, body, sizeof body, 0), SENNIT_OK);
+    test_world_run(w, 10 * TEST_MS);
+    assert_true(net_only_peer(push).queued_msgs > 0);
+    return push;
+}
+
+/* It got our PING in the end, but so late that nobody could have answered in time. */
+static void
+a_peer_that_reads_late_has_its_time_to_answer(void **state)
+{
+    static const uint8_t pong[] = { 4, 5, 4, 'P', 'O', 'N', 'G' };
+    sennit_sock *push;
+    test_world w;
+    test_raw raw;
+
+    (void)state;
+    push = block_behind_a_ping(&w, &raw);
+    test_world_run(&w, 840 * TEST_MS);
+    test_raw_listen(&raw, &w, 10 * TEST_MS);
+    assert_int_equal(net_only_peer(push).queued_msgs, 0);
+    test_world_run(&w, 500 * TEST_MS);
+    assert_true(test_world_connected(push));
+    test_raw_send(&raw, &w, pong, sizeof pong);
+    test_world_run(&w, 900 * TEST_MS);
+    assert_true(test_world_connected(push));
+    test_raw_close(&raw);
+    test_world_close(&w);
+}
+
 static void
 a_blocked_send_times_out_on_time(void **state)
 {
@@ -965,6 +1016,7 @@ main(void)
         cmocka_unit_test(a_connect_without_a_descriptor_is_tried_again),
         cmocka_unit_test(a_reader_that_does_not_read_stops_the_sender),
         cmocka_unit_test(a_reader_that_has_stopped_lives_by_its_own_pings),
+        cmocka_unit_test(a_peer_that_reads_late_has_its_time_to_answer),
         cmocka_unit_test(a_blocked_send_times_out_on_time),
         cmocka_unit_test(two_hundred_peers_all_get_their_answer),
         cmocka_unit_test(a_seed_tells_the_same_story_each_time),

@@ -182,8 +182,11 @@ pump_some(sni_session *session)
             sni_engine_output(session->engine, session->parts, SNI_SEND_PARTS);
         if (session->send.parts_count == 0)
             break;
-        if (!io->ops->submit(io, &session->send))
+        if (!io->ops->submit(io, &session->send)) {
+            /* From now on silence is no proof. */
+            update_deadline(session);
             break;
+        }
         sent(session);
     }
     if (session->lingering && !session->is_ending && !session->unheard &&
