@@ -668,6 +668,73 @@ an_unfinished_message_does_not_keep_a_socket_from_closing(void **state)
     }
 }
 
+/* The beginning of a message waits for a peer that does not come, and for its end. */
+static void
+an_unfinished_message_is_not_lingered_for(void **state)
+{
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_time started;
+        sennit_sock *push;
+        sennit_msg msg;
+        net clock; /* outlives the loop that is closed */
+
+        opts.linger_ms = DEADLINE_MS;
+        net_open(&n);
+        net_open(&clock);
+        push = net_sock(&n, SENNIT_PUSH, &opts);
+        net_connect(push, net_vacant((transport)via));
+        for (int i = 0; i < 3; i++) {
+            sennit_msg_init(&msg);
+            assert_int_equal(sennit_sock_send(push, &msg, SENNIT_MORE), SENNIT_OK);
+        }
+        started = sennit_loop_now(clock.loop);
+        sennit_sock_close(push);
+        net_close(&n);
+        assert_true((sennit_loop_now(clock.loop) - started) / 1000000u < DEADLINE_MS / 2);
+        net_close(&clock);
+    }
+}
+
+/* A publisher disconnects between two frames: nobody gets a part, and the rest is not
+ * taken for a message of its own. */
+static void
+a_message_that_a_disconnect_tears_is_dropped_whole(void **state)
+{
+    (void)state;
+    for (int via = 0; via < INPROC; via++) {
+        for (int flushed = 0; flushed < 2; flushed++) {
+            sennit_sock_opts opts = net_opts();
+            sennit_sock *pub;
+            sennit_sock *sub;
+
+            opts.linger_ms = DEADLINE_MS;
+            net_open(&n);
+            pub = net_sock(&n, SENNIT_PUB, &opts);
+            sub = net_sock(&n, SENNIT_SUB, NULL);
+            net_subscribe(sub, "");
+            net_join(&n, sub, pub, (transport)via);
+            assert_int_equal(sennit_sock_wait_subscriptions(pub, 1, DEADLINE_MS),
+                             SENNIT_OK);
+            net_send(pub, "whole|message");
+            assert_int_equal(sennit_sock_send_bytes(pub, "torn", 4, SENNIT_MORE),
+                             SENNIT_OK);
+            if (flushed)
+                sennit_sock_flush(pub);
+            assert_int_equal(sennit_sock_disconnect(pub, sennit_sock_last_endpoint(pub)),
+                             SENNIT_OK);
+            net_send(pub, "message");
+            assert_string_equal(net_recv(sub), "whole|message");
+            net_event(&n, sub, SENNIT_EVENT_DISCONNECTED);
+            assert_string_equal(net_recv_flags(sub, SENNIT_DONTWAIT), "EAGAIN");
+            assert_int_equal(net_stats(pub).queued_msgs, 0);
+            assert_int_equal(net_stats(pub).dropped_disconnect_msgs, 1);
+            net_close(&n);
+        }
+    }
+}
+
 /* ---- disconnect and unbind -------------------------------------------- */
 
 static void
@@ -944,6 +1011,8 @@ main(void)
         cmocka_unit_test(the_tail_of_a_burst_arrives_after_close),
         cmocka_unit_test(lingering_gives_up_on_a_peer_that_does_not_read),
         cmocka_unit_test(an_unfinished_message_does_not_keep_a_socket_from_closing),
+        cmocka_unit_test(an_unfinished_message_is_not_lingered_for),
+        cmocka_unit_test(a_message_that_a_disconnect_tears_is_dropped_whole),
         cmocka_unit_test(
             after_disconnect_what_is_queued_leaves_and_nothing_more_is_accepted),
         cmocka_unit_test(

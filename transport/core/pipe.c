@@ -108,12 +108,28 @@ sni_pipe_attach(sni_pipe *pipe)
     return err;
 }
 
+/* The newest message has no end, and will have none: a policy that still adds to it adds
+ * nothing, and the end counts it. */
+static void
+drop_unfinished(sni_pipe *pipe)
+{
+    if (!pipe->outq.open)
+        return;
+    if (pipe->session != NULL)
+        (void)sni_session_take_back_output(pipe->session);
+    (void)sni_outq_abandon(&pipe->outq);
+    pipe->outq.open = true;
+    pipe->outq.swallow = true;
+    sni_pipe_update_writable(pipe);
+}
+
 void
 sni_pipe_leave(sni_pipe *pipe)
 {
     pipe->leaving = true;
     if (pipe->attached)
         sni_pattern_retire(&pipe->peer);
+    drop_unfinished(pipe);
 }
 
 void

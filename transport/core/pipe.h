@@ -61,7 +61,8 @@ sennit_err sni_pipe_new(sni_pipe **out, sennit_loop *loop, sennit_sock *sock);
 /* At once: detaches it and frees everything; what waits in it is counted. */
 void sni_pipe_free(sni_pipe *pipe);
 
-/* It takes no more messages; what is queued still leaves. */
+/* It takes no more messages; what is queued still leaves, but not one that is not
+ * finished. */
 void sni_pipe_leave(sni_pipe *pipe);
 
 /* Lets the pattern use it. Errors: as sni_pattern_attach. */
