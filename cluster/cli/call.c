@@ -353,6 +353,8 @@ parse(call_args *args, const cli_command *command, int argc, char **argv, int *e
             "'{\"symbol\":\"X\"}' --schema pricing.snt'");
         return false;
     }
+    if (!cli_check_reachable("call:", argv[optind]))
+        return false;
     args->endpoint = argv[optind];
     args->method = argv[optind + 1];
     if (argc - optind == 3)
@@ -410,6 +412,10 @@ const cli_command cli_call = {
         "handler ran (never, maybe, yes), a message, and the declared error when there "
         "is\n"
         "one.\n"
+        "\n"
+        "SIGINT, SIGTERM and SIGHUP end it at once, as they end any program. The call "
+        "may\n"
+        "be carried out all the same.\n"
         "\n"
         "Exit code: 0 replied (one-way: sent); 1 failed, or the schema has errors; 2 "
         "bad\n"

@@ -25,8 +25,8 @@ say_endpoint_error(const cat_endpoint *endpoint, const sennit_sock *sock, sennit
     const char *why = sennit_loop_why(sennit_sock_get_loop(sock));
 
     if (err == SENNIT_EINVAL || err == SENNIT_ENOTSUP) {
-        cli_say("cat: --%s %s: %s; write tcp://HOST:PORT, ipc://PATH or inproc://NAME",
-                verb, endpoint->text, *why != '\0' ? why : sennit_err_text(err));
+        cli_say("cat: --%s %s: %s; write tcp://HOST:PORT or ipc://PATH", verb,
+                endpoint->text, *why != '\0' ? why : sennit_err_text(err));
         return CLI_USAGE;
     }
     cli_say("cat: --%s %s: %s", verb, endpoint->text, sennit_err_text(err));
@@ -34,10 +34,8 @@ say_endpoint_error(const cat_endpoint *endpoint, const sennit_sock *sock, sennit
 }
 
 static int
-attach(const cat_args *args, sennit_sock *sock)
+attach(const cat_args *args, sennit_sock *sock, cli_listening *listening)
 {
-    cli_listening listening = { .used = 0 };
-
     for (size_t i = 0; i < args->endpoints_count; i++) {
         const cat_endpoint *endpoint = &args->endpoints[i];
         sennit_err err = endpoint->bind ? sennit_sock_bind(sock, endpoint->text)
@@ -46,11 +44,11 @@ attach(const cat_args *args, sennit_sock *sock)
         if (err)
             return say_endpoint_error(endpoint, sock, err);
         if (endpoint->bind)
-            cli_listening_add(&listening, NULL, endpoint->text,
+            cli_listening_add(listening, NULL, endpoint->text,
                               sennit_sock_last_endpoint(sock));
     }
-    return cli_listening_write(&listening, "cat", args->endpoint_file) ? CLI_OK
-                                                                       : CLI_FAILED;
+    return cli_listening_write(listening, "cat", args->endpoint_file) ? CLI_OK
+                                                                      : CLI_FAILED;
 }
 
 static int
@@ -77,7 +75,8 @@ open_loop(const cat_args *args, sennit_loop **loop)
 }
 
 static int
-open_socket(const cat_args *args, sennit_loop *loop, sennit_sock **sock)
+open_socket(const cat_args *args, sennit_loop *loop, sennit_sock **sock,
+            cli_listening *listening)
 {
     sennit_err err = sennit_sock_open(sock, loop, args->type, &args->opts);
 
@@ -90,13 +89,14 @@ open_socket(const cat_args *args, sennit_loop *loop, sennit_sock **sock)
                                strlen(args->topics[i]) };
         err = sennit_sock_subscribe(*sock, topic);
     }
-    return err ? say_failure("socket", err) : attach(args, *sock);
+    return err ? say_failure("socket", err) : attach(args, *sock, listening);
 }
 
 static int
 run(const cat_args *args)
 {
-    static const int signals[] = { SIGINT, SIGTERM };
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    cli_listening listening = { .used = 0 };
     sennit_loop *loop = NULL;
     sennit_sock *sock = NULL;
     int exit_code,
@@ -106,9 +106,10 @@ run(const cat_args *args)
         return CLI_FAILED;
     exit_code = open_loop(args, &loop);
     if (exit_code == CLI_OK)
-        exit_code = open_socket(args, loop, &sock);
+        exit_code = open_socket(args, loop, &sock, &listening);
     if (exit_code == CLI_OK)
         exit_code = cat_run_socket(args, loop, sock, signal_fd);
+    cli_listening_remove(&listening);
     sennit_sock_close(sock);
     sennit_loop_close(loop);
     close(signal_fd);
@@ -136,10 +137,10 @@ const cli_command cli_cat = {
         "sennit cat TYPE (--bind ENDPOINT | --connect ENDPOINT)... [options]\n"
         "\n"
         "A socket you drive by hand. TYPE is PAIR, PUB, SUB, REQ, REP, DEALER, ROUTER,\n"
-        "PULL or PUSH, in any case. ENDPOINT is tcp://ADDRESS:PORT, ipc://PATH or\n"
-        "inproc://NAME; each may be given several times. When a bind leaves the choice "
-        "to\n"
-        "the system (port 0 or *, ipc://*), 'listening ENDPOINT' goes to stderr.\n"
+        "PULL, PUSH, XPUB, XSUB or STREAM, in any case. ENDPOINT is tcp://ADDRESS:PORT,\n"
+        "ipc://PATH or ipc://@NAME; each may be given several times. When a bind leaves\n"
+        "the choice to the system (port 0 or *, ipc://*), 'listening ENDPOINT' goes to\n"
+        "stderr.\n"
         "\n"
         "What is sent, in the order given:\n"
         "  --send TEXT          one message of one part\n"
@@ -159,6 +160,12 @@ const cli_command cli_cat = {
         "  --format json        one array of parts; a string where it is UTF-8, else\n"
         "                       {\"hex\":\"...\"}; what --send-json takes\n"
         "  --subscribe PREFIX   SUB: what to receive; without one, everything\n"
+        "An XPUB receives, and an XSUB sends, the octet 01 and a topic for a "
+        "subscription, "
+        "00\n"
+        "and the topic for its end. A STREAM is plain TCP: it receives the peer and what "
+        "it\n"
+        "said, and an empty part for its coming and going.\n"
         "\n"
         "When it ends:\n"
         "  --count N            after N messages: received ones when it receives, else "
@@ -180,10 +187,16 @@ const cli_command cli_cat = {
         "  --option NAME=VALUE  any field of sennit_sock_opts, see below\n"
         "  --backend NAME       auto, epoll or uring\n"
         "  --endpoint-file FILE writes the bound endpoints there, one a line, when they\n"
-        "                       all listen\n"
+        "                       all listen; it is gone again when the program ends\n"
         "  --verbose            prints what happens to its connections on stderr\n"
+        "\n"
+        "SIGINT, SIGTERM and SIGHUP end it, unless it was started with them ignored "
+        "(nohup):\n"
+        "its ipc and endpoint files are removed, then it ends by that signal, which a "
+        "shell\n"
+        "shows as 128+N.\n"
         "\n"
         "Exit code: 0 the count was reached, or all that was to be sent has left; 1 "
         "timed\n"
-        "out or failed, stderr says at what; 2 bad usage; 128+N ended by signal N.\n",
+        "out or failed, stderr says at what; 2 bad usage.\n",
 };

@@ -136,6 +136,8 @@ add_endpoint(cat_args *args, bool bind, const char *text)
 {
     void *array = args->endpoints;
 
+    if (!cli_check_reachable(bind ? "cat: --bind" : "cat: --connect", text))
+        return false;
     if (!grow(&array, args->endpoints_count, sizeof *args->endpoints))
         return false;
     args->endpoints = array;

@@ -41,7 +41,8 @@ typedef struct cat_run {
     sennit_loop *loop;
     sennit_sock *sock;
     int signal_fd;
-    int signal_number; /* END_SIGNAL: which */
+    int signal_number;    /* END_SIGNAL: which */
+    sennit_event failure; /* why the last connection failed; its kind is 0: none has */
     sennit_time deadline_at;
     run_end end;
 
@@ -331,18 +332,26 @@ step_receive(cat_run *run)
     return true;
 }
 
+/* Receiving first, because a receive that finds nothing looks at the peers: one that is
+ * new by then must not come too late for the message that waits for it. */
 static bool
 step(cat_run *run)
 {
-    bool done = false;
+    bool done = may_receive(run) && step_receive(run);
 
+    if (run->end != END_NONE)
+        return done;
     if (run->echo_due)
-        done = step_echo(run);
-    else if (may_send(run))
-        done = step_send(run);
-    if (run->end == END_NONE && may_receive(run))
-        done = step_receive(run) || done;
-    return done;
+        return step_echo(run) || done;
+    return (may_send(run) && step_send(run)) || done;
+}
+
+/* Whether there is something to receive all the same: a send that finds no room looks at
+ * the peers too. */
+static bool
+may_step(cat_run *run)
+{
+    return may_receive(run) && (sennit_sock_ready(run->sock) & SENNIT_READABLE);
 }
 
 /* ---- Waiting ---------------------------------------------------------- */
@@ -421,8 +430,7 @@ wait_for_more(cat_run *run, bool busy)
     err = sennit_loop_turn(run->loop, 0);
     if (err && err != SENNIT_EINTR)
         failed(run, "loop", err);
-    if (run->args->verbose)
-        cli_tell_events(run->sock, NULL);
+    cli_take_events(run->sock, NULL, run->args->verbose, &run->failure);
     if (run->end == END_NONE && sennit_loop_now(run->loop) >= run->deadline_at)
         run->end = END_TIMEOUT;
 }
@@ -462,6 +470,7 @@ say_timeout(cat_run *run, bool exchanging)
                  run->can & CAT_ASKS ? "reply" : "message", run->received + 1);
     cli_say("cat: timed out after %" PRId64 " ms: %s (%" PRIu64 " peers connected)",
             run->args->timeout_ms, what, stats.connections);
+    cli_tell_failure("cat", &run->failure);
 }
 
 /* What got lost on the way. Gives: the exit code it deserves: a publisher and a
@@ -491,8 +500,7 @@ finish(cat_run *run, bool exchanging)
 {
     const cat_args *args = run->args;
 
-    if (args->verbose)
-        cli_tell_events(run->sock, NULL);
+    cli_take_events(run->sock, NULL, args->verbose, &run->failure);
     switch (run->end) {
     case END_NONE:
         break;
@@ -503,7 +511,7 @@ finish(cat_run *run, bool exchanging)
         say_losses(run);
         return CLI_FAILED;
     case END_SIGNAL:
-        return 128 + run->signal_number; /* as a shell reports it */
+        return CLI_SIGNAL + run->signal_number;
     }
     if (args->count && args->has_stdin && run->sent < args->count &&
         (!args->receives || (run->can & CAT_ASKS))) {
@@ -526,7 +534,7 @@ exchange(cat_run *run)
         bool done = step(run);
         if (run->end != END_NONE || (done && ++steps < STEPS_MAX))
             continue;
-        wait_for_more(run, done || !looked);
+        wait_for_more(run, done || !looked || may_step(run));
         looked = !done && !looked;
         steps = 0;
     }

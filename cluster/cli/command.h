@@ -7,8 +7,9 @@
 /* Exit codes of every subcommand; scripts rely on them. */
 enum {
     CLI_OK = 0,
-    CLI_FAILED = 1, /* it ran and did not succeed: timed out, unreachable, ... */
-    CLI_USAGE = 2,  /* it was asked for something wrong; stderr says what to write */
+    CLI_FAILED = 1,   /* it ran and did not succeed: timed out, unreachable, ... */
+    CLI_USAGE = 2,    /* it was asked for something wrong; stderr says what to write */
+    CLI_SIGNAL = 128, /* + N: all is closed because signal N said so; main ends by it */
 };
 
 /* One row of the table in main.c. */

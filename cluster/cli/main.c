@@ -6,6 +6,7 @@
 #include <sennit/sennit.h>
 
 #include "command.h"
+#include "signals.h"
 #include "suggest.h"
 #include "usage.h"
 
@@ -56,6 +57,7 @@ int
 main(int argc, char **argv)
 {
     const cli_command *command;
+    int exit_code;
 
     if (argc < 2) {
         print_help(stderr);
@@ -73,5 +75,6 @@ main(int argc, char **argv)
         return CLI_OK;
     }
     command = find_command(argv[1]);
-    return command ? command->run(command, argc - 1, argv + 1) : CLI_USAGE;
+    exit_code = command ? command->run(command, argc - 1, argv + 1) : CLI_USAGE;
+    return exit_code > CLI_SIGNAL ? cli_end_by_signal(exit_code - CLI_SIGNAL) : exit_code;
 }

@@ -2,7 +2,6 @@
 /* `sennit proxy`: two sockets and what passes between them, until it is told to stop. */
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +13,9 @@
 #include <sennit/proxy.h>
 #include <sennit/sennit.h>
 
+#include "command.h"
 #include "options.h"
+#include "proxy_stats.h"
 #include "signals.h"
 #include "sock_option.h"
 #include "tell.h"
@@ -35,6 +36,7 @@ typedef struct side {
     sennit_sock_type type;
     sennit_sock_opts opts;
     sennit_sock *sock;
+    json_t *endpoints; /* as they were bound or connected */
 } side;
 
 typedef struct proxy_run {
@@ -264,6 +266,21 @@ open_proxy(proxy_run *run)
     return err ? failed("cannot begin", err) : CLI_OK;
 }
 
+/* For the statistics, as the command line would have it. */
+static int
+keep_endpoint(side *s, bool connects)
+{
+    char text[512];
+
+    snprintf(text, sizeof text, "%s%s", connects ? CONNECT : "",
+             sennit_sock_last_endpoint(s->sock));
+    if (!s->endpoints)
+        s->endpoints = json_array();
+    if (json_array_append_new(s->endpoints, proxy_stats_text(text)) == 0)
+        return CLI_OK;
+    return failed("statistics", SENNIT_ENOMEM);
+}
+
 /* Binds or connects; a malformed endpoint is a usage error. */
 static int
 attach_one(proxy_run *run, place at, const char *text)
@@ -271,9 +288,14 @@ attach_one(proxy_run *run, place at, const char *text)
     sennit_sock *sock = run->sides[at].sock;
     bool connects = strncmp(text, CONNECT, strlen(CONNECT)) == 0;
     const char *endpoint = connects ? text + strlen(CONNECT) : text;
-    sennit_err err =
-        connects ? sennit_sock_connect(sock, endpoint) : sennit_sock_bind(sock, endpoint);
+    char where[32];
+    sennit_err err;
 
+    snprintf(where, sizeof where, "proxy: --%s", place_names[at]);
+    if (!cli_check_reachable(where, endpoint))
+        return CLI_USAGE;
+    err =
+        connects ? sennit_sock_connect(sock, endpoint) : sennit_sock_bind(sock, endpoint);
     if (err == SENNIT_EINVAL || err == SENNIT_ENOTSUP) {
         const char *why = sennit_loop_why(run->loop);
 
@@ -289,7 +311,7 @@ attach_one(proxy_run *run, place at, const char *text)
     if (!connects)
         cli_listening_add(&run->listening, place_names[at], endpoint,
                           sennit_sock_last_endpoint(sock));
-    return CLI_OK;
+    return keep_endpoint(&run->sides[at], connects);
 }
 
 static int
@@ -333,29 +355,15 @@ begin(proxy_run *run)
 /* ---- The run ---------------------------------------------------------- */
 
 static void
-print_count(const char *name, const sennit_proxy_count *count, const char *end)
+print_statistics(const proxy_run *run, bool peers)
 {
-    printf("\"%s\":{\"msgs\":%" PRIu64 ",\"frames\":%" PRIu64 ",\"bytes\":%" PRIu64 "}%s",
-           name, count->msgs, count->frames, count->bytes, end);
-}
+    proxy_told told[PLACES];
 
-/* One line of JSON, at once. */
-static void
-print_statistics(const proxy_run *run)
-{
-    sennit_proxy_stats stats;
-
-    sennit_proxy_get_stats(run->proxy, &stats);
-    putchar('{');
-    print_count("front_received", &stats.front_received, ",");
-    print_count("front_sent", &stats.front_sent, ",");
-    print_count("back_received", &stats.back_received, ",");
-    print_count("back_sent", &stats.back_sent, ",");
-    printf("\"dropped_msgs\":%" PRIu64 ",\"captured_msgs\":%" PRIu64
-           ",\"missed_msgs\":%" PRIu64 ",\"paused\":%s}\n",
-           stats.dropped_msgs, stats.captured_msgs, stats.missed_msgs,
-           stats.paused ? "true" : "false");
-    fflush(stdout);
+    for (place i = FRONT; i < PLACES; i++)
+        told[i] =
+            (proxy_told){ place_names[i], run->sides[i].sock, run->sides[i].endpoints };
+    if (!proxy_stats_print(run->proxy, told, PLACES, peers))
+        cli_say("proxy: statistics: out of memory, or standard output is gone");
 }
 
 static void
@@ -363,7 +371,7 @@ tell_events(const proxy_run *run)
 {
     for (place i = FRONT; run->verbose && i < PLACES; i++)
         if (run->sides[i].sock)
-            cli_tell_events(run->sides[i].sock, place_names[i]);
+            cli_take_events(run->sides[i].sock, place_names[i], true, NULL);
 }
 
 static void
@@ -373,7 +381,7 @@ take_signals(proxy_run *run)
 
     while (read(run->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGUSR1) {
-            print_statistics(run);
+            print_statistics(run, true);
             continue;
         }
         run->signal_number = (int)info.ssi_signo;
@@ -403,17 +411,17 @@ forward(proxy_run *run)
             return failed("poll", SENNIT_EIO);
     }
     tell_events(run);
-    print_statistics(run);
+    print_statistics(run, false);
     if (why)
         return failed("ended", why);
-    return run->signal_number ? 128 + run->signal_number : CLI_OK; /* as a shell does */
+    return run->signal_number ? CLI_SIGNAL + run->signal_number : CLI_OK;
 }
 
 static int
 proxy_main(const cli_command *command, int argc, char **argv)
 {
     proxy_run run = { .loop = NULL };
-    static const int signals[] = { SIGINT, SIGTERM, SIGUSR1 };
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
     int exit_code;
 
     for (place i = FRONT; i < PLACES; i++) {
@@ -428,8 +436,11 @@ proxy_main(const cli_command *command, int argc, char **argv)
     exit_code = begin(&run);
     if (exit_code == CLI_OK)
         exit_code = forward(&run);
+    cli_listening_remove(&run.listening);
     sennit_proxy_close(run.proxy);
     sennit_loop_close(run.loop); /* and the sockets with it */
+    for (place i = FRONT; i < PLACES; i++)
+        json_decref(run.sides[i].endpoints);
     close(run.signal_fd);
     return exit_code;
 }
@@ -450,7 +461,8 @@ const cli_command cli_proxy = {
         "and\n"
         "is bound; with connect: in front of it, it is connected instead. When a bind\n"
         "leaves the choice to the system (port 0 or *, ipc://*), 'listening front\n"
-        "ENDPOINT' goes to stderr, or back, capture, control.\n"
+        "ENDPOINT' goes to stderr, or back, capture, control. (A shell that finds file\n"
+        "names for * needs quotes around it.)\n"
         "\n"
         "  --capture TYPE@ENDPOINT[,...]\n"
         "                       gets a copy of every message, of both ways; a PUB, "
@@ -468,7 +480,8 @@ const cli_command cli_proxy = {
         "                       1000 when it is not given\n"
         "  --endpoint-file FILE writes the bound endpoints there, one a line behind "
         "front,\n"
-        "                       back, capture or control, when they all listen\n"
+        "                       back, capture or control, when they all listen; it is\n"
+        "                       gone again when the program ends\n"
         "  --verbose            prints what happens to the connections on stderr\n"
         "\n"
         "A message waits in the queues of its socket until the other has room, so that\n"
@@ -476,8 +489,26 @@ const cli_command cli_proxy = {
         "is\n"
         "dropped and counted.\n"
         "\n"
-        "Statistics go to stdout as a line of JSON: on SIGUSR1, and at the end.\n"
+        "Statistics go to stdout as JSON, on SIGUSR1 and at the end: a line with the "
+        "totals,\n"
+        "and of each side its endpoints, connections, whether it has something to be "
+        "read\n"
+        "and room to be written to, what waits (queued: to be sent; unread: received, "
+        "and\n"
+        "not yet looked at) and what it dropped and why. On SIGUSR1 peer_lines more "
+        "follow,\n"
+        "one for each peer, the fullest first; after 100 of a side, more_peers counts "
+        "the\n"
+        "others.\n"
+        "\n"
+        "SIGINT, SIGTERM and SIGHUP end it, unless it was started with them ignored "
+        "(nohup):\n"
+        "it forwards no more, lets what is queued leave for linger_ms, removes its ipc "
+        "and\n"
+        "endpoint files, then ends by that signal, which a shell shows as 128+N and "
+        "systemd\n"
+        "takes for success.\n"
         "\n"
         "Exit code: 0 it was told to TERMINATE; 1 it failed, stderr says at what; 2 bad\n"
-        "usage; 128+N ended by signal N.\n",
+        "usage.\n",
 };

@@ -270,8 +270,8 @@ cli_sock_option_set(sennit_sock_opts *opts, const char *assignment, char *why,
         snprintf(why, why_size, "unknown name; did you mean %s=VALUE?", near);
     else
         snprintf(why, why_size,
-                 "unknown name; they are the fields of sennit_sock_opts, see "
-                 "`sennit cat --help`");
+                 "unknown name; they are the fields of sennit_sock_opts, and --help "
+                 "lists them");
     return false;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void
 cli_say(const char *format, ...)
@@ -14,6 +15,21 @@ cli_say(const char *format, ...)
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
+}
+
+bool
+cli_check_reachable(const char *where, const char *endpoint)
+{
+    static const char scheme[] = "inproc://";
+
+    if (strncmp(endpoint, scheme, sizeof scheme - 1) != 0)
+        return true;
+    cli_say(
+        "%s %s: leads nowhere, because an inproc name ends with its process and this "
+        "one has nobody else in it; write ipc://PATH or ipc://@NAME within a machine, "
+        "tcp://ADDRESS:PORT between them",
+        where, endpoint);
+    return false;
 }
 
 bool

@@ -3,9 +3,12 @@
 
 import json
 import os
+import signal
 import subprocess
 
+from cat import Cat, run as sennit
 from peer import DEADLINE
+from raw import RawListener
 from suite import equal, main
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -108,6 +111,17 @@ def nobody_there(bench):
         assert hint in errors, errors
 
 
+def signals_end_it(bench):
+    page, _ = sennit(bench, "call", "--help")
+    assert "SIGINT, SIGTERM and SIGHUP end it at once" in page, page
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        listener = bench.keep(RawListener())
+        waits = Cat(bench, "call", listener.endpoint, "Desk.told", "--schema", SCHEMA)
+        bench.keep(listener.accept())
+        waits.process.send_signal(number)
+        equal(waits.end(-number), "", "output")
+
+
 def bad_schema(bench):
     path = bench.path()
     with open(path, "w", encoding="utf-8") as file:
@@ -127,6 +141,7 @@ MISTAKES = (
     (("tcp://127.0.0.1:1", "Desk.copy", '{"form":{"numbers":[-1]}}'), "form.numbers[0]"),
     (("tcp://127.0.0.1:1", "Desk.copy", '{"form":{"mood":"sad"}}'), "mood"),
     (("tcp//127", "Desk.told"), "write tcp://"),
+    (("inproc://x", "Desk.told"), "inproc://x: leads nowhere"),
     (("tcp://127.0.0.1:1", "Desk.told", "--timeout", "soon"), "milliseconds"),
     (("tcp://127.0.0.1:1", "Desk.told", "--shcema", "x"), "did you mean --schema"),
 )
@@ -155,6 +170,7 @@ if __name__ == "__main__":
         ("what a server says stays on its line and cannot command the terminal",
          foreign_words),
         ("a node that is not there is NOT_SENT, never ran", nobody_there),
+        ("SIGINT, SIGTERM and SIGHUP end it at once, as its help says", signals_end_it),
         ("a schema with errors shows them, exit code 1", bad_schema),
         ("a schema is needed", no_schema),
         *(mistake(args, hint) for args, hint in MISTAKES),

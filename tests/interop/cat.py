@@ -2,6 +2,7 @@
 """The program `sennit` as a shell script meets it: what it prints, where, and its
 exit codes; `sennit cat` of every type against libzmq."""
 
+import contextlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import tempfile
 import time
 
 from peer import DEADLINE
+from raw import RawListener, Wire
 from suite import equal, main, until
 
 
@@ -51,6 +53,23 @@ class Cat:
 TCP = "tcp://127.0.0.1:*"
 
 
+@contextlib.contextmanager
+def ignoring(number):
+    """What is started meanwhile begins with that signal ignored, as by nohup."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def nobody(bench):
+    """An endpoint where nobody listens."""
+    listener = bench.keep(RawListener())
+    listener.close()
+    return listener.endpoint
+
+
 def run(bench, *args, code=0, stdin=""):
     cat = Cat(bench, *args)
     output, _ = cat.process.communicate(stdin, timeout=DEADLINE)
@@ -71,7 +90,8 @@ def helps(bench):
     equal(run(bench, "help", "cat")[0], page, "help cat")
     equal(run(bench, "cat", "sub", "-h")[0], page, "cat sub -h")
     equal(run(bench, "call", "-h"), run(bench, "help", "call"), "call -h")
-    for option in ("--bind", "--send-json", "--endpoint-file", "recv_message_max_parts"):
+    for option in ("--bind", "--send-json", "--endpoint-file", "recv_message_max_parts",
+                   "XPUB", "XSUB", "STREAM", "SIGHUP"):
         assert option in page, f"{option} is not in the help"
 
 
@@ -110,6 +130,8 @@ MISTAKES = (
     (("cat", "pull", "--bind", TCP, "--id", ""), "1 to 255 bytes"),
     (("cat", "pull", "--bind", TCP, "--id", "x" * 256), "1 to 255 bytes"),
     (("cat", "pull", "--bind", "tcp//x"), "write tcp://"),
+    (("cat", "pull", "--bind", "inproc://x"), "--bind inproc://x: leads nowhere"),
+    (("cat", "pull", "--connect", "inproc://x"), "--connect inproc://x: leads nowhere"),
     (("cat", "pull", "--bind", TCP, "stray"), "unexpected argument 'stray'"),
     (("cat", "push", "--bind", TCP, "--send-json", "hello"), "not JSON"),
     (("cat", "push", "--bind", TCP, "--send-json", "[]"), "at least one part"),
@@ -192,6 +214,35 @@ def says_what_it_waits_for(bench):
     equal(rep.recv(), [b"b"], "second request")
     equal(cat.end(1), "A\n", "output")
     assert "waiting for reply 2 (1 peers" in cat.stderr(), cat.stderr()
+    assert "failure" not in cat.stderr(), cat.stderr()
+
+
+def says_why_nobody_is_there(bench):
+    pub = bench.theirs("PUB")
+    for endpoint, hints in (
+            (nobody(bench), ("CONNECT_FAILED", "error=ECONNREFUSED", "address=127.0.0.1:")),
+            (pub.bind(TCP), ("HANDSHAKE_FAILED", "error=E", "reason=", "address=127.0.0.1:")),
+            ("tcp://no..name:1", ("CONNECT_FAILED", "error=E", "reason="))):
+        _, errors = run(bench, "cat", "req", "--connect", endpoint, "--send", "x",
+                        "--timeout", "500", code=1)
+        assert "(0 peers connected)" in errors, errors
+        for hint in (f"the last failure was {hints[0]} {endpoint} ", *hints[1:]):
+            assert hint in errors, f"'{hint}' is not in '{errors}'"
+        assert "event " not in errors, errors
+
+
+def forgets_what_was_mended(bench):
+    endpoint = nobody(bench)
+    cat = Cat(bench, "cat", "req", "--connect", endpoint, "--send", "x", "--verbose",
+              "--timeout", "2000")
+    until("it is refused", lambda: "event CONNECT_FAILED" in cat.stderr()
+          or time.sleep(0.002))
+    rep = bench.theirs("REP")
+    until("the address is free", lambda: rep.try_bind(endpoint))
+    equal(rep.recv(), [b"x"], "request")
+    cat.end(1)
+    assert "waiting for reply 1 (1 peers" in cat.stderr(), cat.stderr()
+    assert "failure" not in cat.stderr(), cat.stderr()
 
 
 def says_that_the_server_is_gone(bench):
@@ -289,6 +340,31 @@ def id_is_told(bench):
     cat.end()
 
 
+def subscriptions_by_hand(bench):
+    cat = Cat(bench, "cat", "xpub", "--bind", TCP, "--format", "hex", "--count", "2")
+    sub = bench.theirs("SUB")
+    sub.connect(cat.listening())
+    sub.subscribe(b"a")
+    sub.unsubscribe(b"a")
+    equal(cat.end(), "0161\n0061\n", "what an XPUB receives")
+    pub = bench.theirs("XPUB")
+    cat = Cat(bench, "cat", "xsub", "--connect", pub.bind(TCP), "--send-json",
+              '["\\u0001a"]', "--recv", "--count", "1")
+    equal(pub.recv(), [b"\x01a"], "what an XSUB sends")
+    pub.send([b"abc"])
+    equal(cat.end(), "abc\n", "output")
+
+
+def plain_tcp(bench):
+    cat = Cat(bench, "cat", "stream", "--bind", TCP, "--format", "json", "--count", "3")
+    wire = bench.keep(Wire.connect(cat.listening()))
+    wire.say(b"GET /\r\n")
+    wire.close()
+    first, *others = [json.loads(line) for line in cat.end().splitlines()]
+    equal(first[1], "", "its coming")
+    equal(others, [[first[0], "GET /\r\n"], [first[0], ""]], "what it said, its going")
+
+
 # ---- Both ----------------------------------------------------------------------------
 
 
@@ -372,14 +448,30 @@ def writes_the_endpoint_file(bench):
     push.send([b"a"])
     push.send([b"b"])
     equal(sorted(cat.end().split()), ["a", "b"], "output")
+    assert not os.path.exists(path), "the file is still there"
 
 
 def signals_end_it(bench):
-    for number in (signal.SIGINT, signal.SIGTERM):
-        cat = Cat(bench, "cat", "pull", "--bind", TCP)
-        cat.listening()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        path = bench.path()
+        cat = Cat(bench, "cat", "pull", "--bind", f"ipc://{path}.sock", "--endpoint-file",
+                  path)
+        until("it is up", lambda path=path: os.path.exists(path) or time.sleep(0.002))
+        assert os.path.exists(path + ".sock")
         cat.process.send_signal(number)
-        cat.end(128 + number)
+        cat.end(-number)
+        assert not os.path.exists(path), "the endpoint file is still there"
+        assert not os.path.exists(path + ".sock"), "the ipc file is still there"
+
+
+def nohup(bench):
+    with ignoring(signal.SIGHUP):
+        cat = Cat(bench, "cat", "pull", "--bind", TCP, "--count", "1")
+    push = bench.theirs("PUSH")
+    push.connect(cat.listening())
+    cat.process.send_signal(signal.SIGHUP)
+    push.send([b"still here"])
+    equal(cat.end(), "still here\n", "output")
 
 
 def tells_events(bench):
@@ -418,6 +510,8 @@ if __name__ == "__main__":
         ("cat sub subscribes to what it is told, else to everything", subscribes),
         ("--timeout ends any wait with 1 and says what was awaited", times_out),
         ("--timeout says which reply was awaited", says_what_it_waits_for),
+        ("--timeout says why there is no peer", says_why_nobody_is_there),
+        ("--timeout says nothing of what has been mended", forgets_what_was_mended),
         ("cat req does not wait for a server that is gone", says_that_the_server_is_gone),
         ("--send, --stdin and --send-json are sent in order", sends_in_order),
         ("--count repeats the given messages, or cuts them short", repeats_to_the_count),
@@ -429,6 +523,8 @@ if __name__ == "__main__":
          pub_does_not_wait_for_ever),
         ("cat router waits for the peer it names", router_waits_for_its_peer),
         ("--id is what a ROUTER sees", id_is_told),
+        ("cat xpub and cat xsub show and make subscriptions", subscriptions_by_hand),
+        ("cat stream is plain TCP", plain_tcp),
         ("cat rep --send answers in turn", req_and_rep),
         ("cat req --stdin asks line by line", req_reads_stdin),
         echoes("rep", "REQ", [b"a", b"b"], [b"a", b"b"], '["a","b"]\n'),
@@ -439,7 +535,8 @@ if __name__ == "__main__":
         ("cat pair --stdin --recv is a chat", chats),
         ("5001 echoes pass queues of 1000", echo_of_more_than_the_queues_hold),
         ("--endpoint-file holds every bound endpoint", writes_the_endpoint_file),
-        ("SIGINT and SIGTERM end it as a shell expects", signals_end_it),
+        ("SIGINT, SIGTERM and SIGHUP end it cleanly, then by themselves", signals_end_it),
+        ("under nohup it does not hear SIGHUP", nohup),
         ("--verbose tells the socket's events", tells_events),
         ("binding what is bound is a failure, not a usage error", bind_twice),
         ("--option takes effect", option_takes_effect),

@@ -8,8 +8,9 @@ import signal
 import struct
 import time
 
-from cat import Cat, mistake, run
+from cat import Cat, ignoring, mistake, run
 from peer import DEADLINE
+from raw import Raw
 from suite import equal, main, until
 
 TCP = "tcp://127.0.0.1:*"
@@ -33,14 +34,17 @@ class Proxy(Cat):
         return until(f"the {name} listens", line)
 
     def statistics(self):
-        """Asked for by a signal."""
+        """Asked for by a signal. The lines of its peers are kept in `peers`."""
         self.process.send_signal(signal.SIGUSR1)
-        return json.loads(self.process.stdout.readline())
+        told = json.loads(self.process.stdout.readline())
+        self.peers = [json.loads(self.process.stdout.readline())
+                      for _ in range(told["peer_lines"])]
+        return told
 
     def stop(self):
         """Ends it by a signal; what it told last."""
         self.process.send_signal(signal.SIGTERM)
-        return json.loads(self.end(128 + signal.SIGTERM).splitlines()[-1])
+        return json.loads(self.end(-signal.SIGTERM).splitlines()[-1])
 
 
 def joined(bench, kind, endpoint, **options):
@@ -70,12 +74,17 @@ MISTAKES = (
     (("proxy", *SIDES, "stray"), "unexpected argument 'stray'"),
     (("proxy", *SIDES, "--subscribe", "x"), "for a SUB"),
     (("proxy", *SIDES, "--front-option", "linger=1"), "did you mean linger_ms"),
+    (("proxy", *SIDES, "--front-option", "zzz=1"), "and --help lists them"),
     (("proxy", *SIDES, "--back-option", "backlog=many"), "write a number"),
     (("proxy", *SIDES, "--back-option", "reconnect_max_ms=5"), "reconnect_max_ms"),
     (("proxy", *SIDES, "--capture", f"PULL@{TCP}"), "--capture is a PUB"),
     (("proxy", *SIDES, "--control", f"PUB@{TCP}"), "--control is a REP"),
     (("proxy", "--front", f"PUB@{TCP}", "--back", f"PUSH@{TCP}"), "nothing passes"),
     (("proxy", "--front", "ROUTER@tcp//x", "--back", f"DEALER@{TCP}"), "tcp//x"),
+    (("proxy", "--front", "ROUTER@inproc://x", "--back", f"DEALER@{TCP}"),
+     "--front inproc://x: leads nowhere"),
+    (("proxy", *SIDES, "--capture", f"PUB@{TCP},connect:inproc://x"),
+     "--capture inproc://x: leads nowhere"),
     (("proxy", "--front", f"ROUTER@{TCP},connect:x", "--back", f"DEALER@{TCP}"),
      "connect:x"),
 )
@@ -85,7 +94,7 @@ def helps(bench):
     page, _ = run(bench, "proxy", "--help")
     equal(run(bench, "help", "proxy")[0], page, "help proxy")
     assert "  proxy " in run(bench, "--help")[0]
-    for option in ("--front", "--capture", "--control", "STATISTICS", "SIGUSR1",
+    for option in ("--front", "--capture", "--control", "STATISTICS", "SIGUSR1", "SIGHUP",
                    "--endpoint-file", "--verbose", "recv_message_max_parts"):
         assert option in page, f"{option} is not in the help"
 
@@ -132,9 +141,110 @@ def tells_events(bench):
         for event in ("LISTENING", "ACCEPTED", "READY"):
             assert f"event {side} {event} {endpoint}" in told, told
     assert "identity=6d65" in told, told
+    assert told.count(" address=127.0.0.1:") >= 4, told
     quiet = Proxy(bench, front=f"ROUTER@{TCP}", back=f"DEALER@{TCP}")
     quiet.stop()
     assert "event" not in quiet.stderr(), quiet.stderr()
+
+
+def tells_who_was_refused(bench):
+    proxy = Proxy(bench, "--verbose", front=f"ROUTER@{TCP}", back=f"DEALER@{TCP}")
+    joined(bench, "PUB", proxy.at["front"])
+    until("it tells the refusal", lambda: "HANDSHAKE_FAILED" in proxy.stderr()
+          or time.sleep(0.002))
+    line = next(line for line in proxy.stderr().splitlines() if "HANDSHAKE_FAILED" in line)
+    for word in ("event front", proxy.at["front"], " address=127.0.0.1:", " error=E",
+                 " reason="):
+        assert word in line, line
+
+
+def tells_topics(bench):
+    proxy = Proxy(bench, "--verbose", "--back-option", "events=4294967295",
+                  front=f"XSUB@{TCP}", back=f"XPUB@{TCP}")
+    sub = joined(bench, "SUB", proxy.at["back"])
+    for topic, told in ((b'a\x1b"\n\\\xc3\xa9', r'"a\x1b\x22\x0a\x5c\xc3\xa9"'),
+                        (b"", '""'), (b"t" * 70, f'"{"t" * 64}" topic_size=70')):
+        sub.subscribe(topic)
+        until("the topic is told", lambda told=told: f" topic={told}\n" in proxy.stderr()
+              or time.sleep(0.002))
+
+
+# ---- Statistics --------------------------------------------------------------------
+
+
+def tells_what_is_stuck(bench):
+    """Nothing has passed, and yet it does not look like a proxy with nothing to do."""
+    path = bench.path()
+    proxy = Proxy(bench, front=f"ROUTER@connect:ipc://{path},{TCP}", back=f"DEALER@{TCP}")
+    client = joined(bench, "DEALER", proxy.at["front"], identity=b"m\xe9")
+    refused = joined(bench, "PUB", proxy.at["back"])
+    for _ in range(3):
+        client.send([b"abc", b"de"])
+    told = until("all is there", lambda: (lambda told: told["front"]["unread_msgs"] >= 2 and
+                                          told["back"]["handshakes_failed"] and
+                                          told)(proxy.statistics()))
+    refused.close()
+    equal(told["front_received"]["msgs"], 0, "passed")
+    front, back = told["front"], told["back"]
+    equal(front["type"], "ROUTER", "type")
+    equal(front["endpoints"], [f"connect:ipc://{path}", proxy.at["front"]], "endpoints")
+    equal(back["endpoints"], [proxy.at["back"]], "endpoints")
+    equal([front["connections"], front["peers"], front["queued_msgs"]], [1, 2, 0], "front")
+    assert front["unread_bytes"] >= 10, front
+    equal([front["readable"], back["writable"]], [True, False], "what it waits for")
+    equal([back["connections"], back["readable"], back["unread_msgs"]], [0, False, 0], "back")
+    assert not any(front["dropped"].values()), front
+    equal(set(front["dropped"]), {"no_peer", "hwm", "disconnect", "memory", "malformed",
+                                  "filtered", "unread", "slow", "conflated", "expired"},
+          "reasons")
+    full, empty = [peer for peer in proxy.peers if peer["side"] == "front"]
+    assert full["address"].startswith("127.0.0.1:"), full
+    equal([full["endpoint"], full["identity"], full["ready"], full["unread_msgs"]],
+          [proxy.at["front"], "6de9", True, front["unread_msgs"]], "the peer that waits")
+    equal([empty["endpoint"], empty["peer"], empty["ready"]], [f"ipc://{path}", 0, False],
+          "the connect that nobody answers")
+    until("it tries again", lambda: proxy.statistics()["front"]["reconnects"]
+          or time.sleep(0.002))
+
+
+def tells_of_one_request(bench):
+    proxy = Proxy(bench, front=f"ROUTER@{TCP}", back=f"DEALER@{TCP}")
+    joined(bench, "REQ", proxy.at["front"]).send([b"x"])
+    told = until("it is there", lambda: (lambda told: told["front"]["readable"] and told)(
+        proxy.statistics()))
+    equal([told["front"]["connections"], told["back"]["writable"]], [1, False],
+          "whom it has, whom it lacks")
+
+
+def tells_what_is_queued(bench):
+    path = bench.path()
+    proxy = Proxy(bench, "--back", f"PUSH@connect:ipc://{path}", front=f"PULL@{TCP}")
+    push = joined(bench, "PUSH", proxy.at["front"])
+    for _ in range(3):
+        push.send([b"abc"])
+    until("all is queued", lambda: proxy.statistics()["back"]["queued_msgs"] == 3)
+    told = proxy.statistics()
+    equal([told["back_sent"]["msgs"], told["back"]["connections"]], [3, 0], "back")
+    assert told["back"]["queued_bytes"] >= 9, told
+    waits = [peer for peer in proxy.peers if peer["side"] == "back"]
+    equal([(peer["endpoint"], peer["queued_msgs"]) for peer in waits],
+          [(f"ipc://{path}", 3)], "peers")
+    assert not proxy.stop()["peer_lines"], "the last statistics have no peers"
+
+
+def tells_of_a_hundred_peers(bench):
+    proxy = Proxy(bench, front=f"ROUTER@{TCP}", back=f"DEALER@{TCP}")
+    peers = [bench.keep(Raw.connect(proxy.at["front"])) for _ in range(103)]
+    for number, peer in enumerate(peers):
+        peer.handshake(b"DEALER", b"%d" % number)
+    for _ in range(3):
+        peers[102].send_message([b"x"])
+    until("all are there", lambda: (lambda told: told["front"]["connections"] == 103 and
+                                    told["front"]["unread_msgs"])(proxy.statistics()))
+    equal(len(proxy.peers), 101, "lines")
+    equal(proxy.peers[0]["identity"], b"102".hex(), "the fullest")
+    equal(len({peer["identity"] for peer in proxy.peers[:100]}), 100, "peers")
+    equal(proxy.peers[100], {"side": "front", "more_peers": 3}, "the others")
 
 
 # ---- What passes -------------------------------------------------------------------
@@ -288,12 +398,49 @@ def obeys_with_a_message_pending(bench):
 
 
 def signals_end_it(bench):
-    for number in (signal.SIGINT, signal.SIGTERM):
-        proxy = Proxy(bench, front=f"PULL@{TCP}", back=f"PUSH@{TCP}")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        path = bench.path()
+        proxy = Proxy(bench, "--back", f"PUSH@ipc://{path}.back", "--endpoint-file", path,
+                      front=f"PULL@{TCP}")
+        until("it is up", lambda path=path: os.path.exists(path) or time.sleep(0.002))
+        assert os.path.exists(path + ".back")
         proxy.process.send_signal(number)
-        lines = proxy.end(128 + number).splitlines()
+        lines = proxy.end(-number).splitlines()
         equal(len(lines), 1, "lines of statistics")
         equal(json.loads(lines[0])["front_received"]["msgs"], 0, "messages")
+        assert not os.path.exists(path), "the endpoint file is still there"
+        assert not os.path.exists(path + ".back"), "the ipc file is still there"
+
+
+def terminate_removes_files(bench):
+    path = bench.path()
+    proxy = Proxy(bench, "--back", f"PUSH@ipc://{path}.back", "--endpoint-file", path,
+                  front=f"PULL@{TCP}", control=f"REP@{TCP}")
+    control = joined(bench, "REQ", proxy.at["control"])
+    control.send([b"TERMINATE"])
+    proxy.end()
+    assert not os.path.exists(path), "the endpoint file is still there"
+    assert not os.path.exists(path + ".back"), "the ipc file is still there"
+
+
+def leaves_a_foreign_endpoint_file(bench):
+    path = bench.path()
+    proxy = Proxy(bench, "--endpoint-file", path, front=f"PULL@{TCP}", back=f"PUSH@{TCP}")
+    until("the file appears", lambda: os.path.exists(path) or time.sleep(0.002))
+    with open(path + ".next", "w", encoding="ascii") as file:
+        file.write("the next one's")
+    os.rename(path + ".next", path)
+    proxy.stop()
+    with open(path, encoding="ascii") as file:
+        equal(file.read(), "the next one's", "endpoint file")
+
+
+def nohup(bench):
+    with ignoring(signal.SIGHUP):
+        proxy = Proxy(bench, front=f"PULL@{TCP}", back=f"PUSH@{TCP}")
+    proxy.process.send_signal(signal.SIGHUP)
+    equal(proxy.statistics()["front_received"]["msgs"], 0, "messages, as it goes on")
+    proxy.stop()
 
 
 if __name__ == "__main__":
@@ -306,6 +453,15 @@ if __name__ == "__main__":
         ("an --endpoint-file that cannot be written is a failure",
          endpoint_file_in_no_folder),
         ("--verbose tells the events of each side", tells_events),
+        ("--verbose tells the address of who was refused, and why", tells_who_was_refused),
+        ("--verbose tells topics so that no terminal obeys them", tells_topics),
+        ("statistics tell what waits in a queue that is stuck, and whose it is",
+         tells_what_is_stuck),
+        ("statistics tell of a single request that no worker takes", tells_of_one_request),
+        ("statistics tell what is queued for a connect that nobody answers",
+         tells_what_is_queued),
+        ("statistics tell the hundred fullest peers and count the others",
+         tells_of_a_hundred_peers),
         ("REQ and REP pass ROUTER and DEALER", queue),
         ("a pipeline passes in order and is counted", pipeline),
         ("subscriptions and publications pass XSUB and XPUB", broker),
@@ -314,5 +470,8 @@ if __name__ == "__main__":
         ("--capture gets both ways", captures),
         ("--control obeys and answers as libzmq's steerable proxy", steers),
         ("TERMINATE is obeyed with a message pending", obeys_with_a_message_pending),
-        ("SIGINT and SIGTERM end it as a shell expects", signals_end_it),
+        ("SIGINT, SIGTERM and SIGHUP end it cleanly, then by themselves", signals_end_it),
+        ("TERMINATE leaves no file behind", terminate_removes_files),
+        ("the endpoint file of the next one stays", leaves_a_foreign_endpoint_file),
+        ("under nohup it does not hear SIGHUP", nohup),
     ])
