@@ -13,6 +13,7 @@ import format as layout
 import headers
 import layering
 import layers
+import man
 import libzmq
 import purity
 import readme
@@ -266,6 +267,38 @@ class Text(unittest.TestCase):
     def test_a_folder_without_a_readme_is_found(self):
         self.assertTrue(any(p.startswith("rpc/README.md")
                             for p in text.check_top(["rpc/bus.c"])))
+
+
+class Man(unittest.TestCase):
+    PAGE = "   sennit cat: it\n   --help  --send TEXT\n"
+
+    def find(self, commands=("cat",), options=("--help", "--send"), page=PAGE, said=""):
+        return man.check(list(commands), set(options), page, said)
+
+    def assert_one(self, problems, word):
+        self.assertEqual(len(problems), 1, problems)
+        self.assertIn(word, problems[0])
+
+    def test_a_page_that_says_what_help_says_has_no_findings(self):
+        self.assertEqual(self.find(), [])
+
+    def test_an_option_that_is_not_in_the_page_is_found(self):
+        self.assert_one(self.find(options=("--help", "--send", "--sen")), "--sen is missing")
+
+    def test_an_option_that_is_only_in_the_page_is_found(self):
+        self.assert_one(self.find(page=self.PAGE + "--recv"), "does not know --recv")
+
+    def test_a_command_without_a_section_is_found(self):
+        self.assert_one(self.find(commands=("cat", "call")), "sennit call")
+
+    def test_a_section_without_a_command_is_found(self):
+        self.assert_one(self.find(page=self.PAGE + "  sennit dog: it\n"), "dog")
+
+    def test_a_warning_of_groff_is_found(self):
+        self.assert_one(self.find(said="page:1: warning"), "page:1: warning")
+
+    def test_a_program_that_lists_no_command_is_found(self):
+        self.assert_one(self.find(commands=(), page="--help --send"), "no commands")
 
 
 class Readme(Tree):
