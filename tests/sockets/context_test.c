@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "crew.h"
 
+#include <semaphore.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 static sennit_context *
 open_context(uint32_t sockets_max)
@@ -140,6 +142,179 @@ after_a_shutdown_there_is_nothing_but_closing(void **state)
     assert_int_equal(sennit_context_close(context), SENNIT_OK);
 }
 
+/* ---- shutdowns and lingering -------------------------------------------- */
+
+/* A thread whose loop closes with a message that nobody takes. */
+typedef struct lingerer {
+    char endpoint[128];
+    int linger_ms;
+    unsigned shutdowns; /* before the close */
+    sem_t closing;
+} lingerer;
+
+static void
+tell(void *arg)
+{
+    CHECK(sem_post(arg) == 0);
+}
+
+static void
+leave_a_message(hand *h)
+{
+    lingerer *l = h->arg;
+    sennit_sock_opts opts = crew_opts();
+    sennit_sock *sock;
+
+    opts.linger_ms = l->linger_ms;
+    CHECK_ERR(sennit_sock_open(&sock, h->loop, SENNIT_PUSH, &opts), SENNIT_OK);
+    CHECK_ERR(sennit_sock_connect(sock, l->endpoint), SENNIT_OK);
+    CHECK_ERR(crew_send(sock, 1, 0), SENNIT_OK);
+    for (unsigned i = 0; i < l->shutdowns; i++)
+        sennit_context_shutdown(h->context);
+    /* Nothing turns the loop but its close. */
+    CHECK_ERR(sennit_loop_post(h->loop, tell, &l->closing), SENNIT_OK);
+}
+
+/* Milliseconds from when the close was under way, and shut down `later` times. */
+static uint64_t
+linger(lingerer *l, unsigned later)
+{
+    sennit_context *context = open_context(0);
+    uint64_t began;
+    hand h;
+
+    assert_int_equal(sem_init(&l->closing, 0, 0), 0);
+    crew_start(&h, context, leave_a_message, l);
+    assert_int_equal(sem_wait(&l->closing), 0);
+    began = crew_ms();
+    for (unsigned i = 0; i < later; i++)
+        sennit_context_shutdown(context);
+    crew_join(&h);
+    assert_int_equal(sem_destroy(&l->closing), 0);
+    assert_int_equal(sennit_context_close(context), SENNIT_OK);
+    return crew_ms() - began;
+}
+
+/* Where a connect is refused, where nobody speaks, and where the name is nobody's. */
+static void
+for_each_silence(void (*check)(const char *endpoint))
+{
+    sennit_loop *loop = open_loop(NULL);
+    sennit_sock *pull = crew_sock(loop, SENNIT_PULL);
+    char vacant[128];
+
+    assert_int_equal(sennit_sock_bind(pull, "tcp://127.0.0.1:*"), SENNIT_OK);
+    snprintf(vacant, sizeof vacant, "%s", sennit_sock_last_endpoint(pull));
+    assert_int_equal(sennit_sock_unbind(pull, vacant), SENNIT_OK);
+    check(vacant);
+    /* Accepted by the kernel, and never by the loop, which does not turn. */
+    assert_int_equal(sennit_sock_bind(pull, "tcp://127.0.0.1:*"), SENNIT_OK);
+    check(sennit_sock_last_endpoint(pull));
+    assert_int_equal(sennit_sock_bind(pull, "ipc://*"), SENNIT_OK);
+    check(sennit_sock_last_endpoint(pull));
+    sennit_loop_close(loop);
+}
+
+static void
+ends_at_once(const char *endpoint)
+{
+    lingerer l = { .linger_ms = -1 };
+
+    snprintf(l.endpoint, sizeof l.endpoint, "%s", endpoint);
+    (void)linger(&l, 1);
+}
+
+static void
+a_shutdown_ends_a_close_that_lingers_for_ever(void **state)
+{
+    (void)state;
+    for_each_silence(ends_at_once);
+}
+
+static void
+ends_with_the_second(const char *endpoint)
+{
+    lingerer l = { .linger_ms = -1, .shutdowns = 1 };
+
+    snprintf(l.endpoint, sizeof l.endpoint, "%s", endpoint);
+    (void)linger(&l, 1);
+}
+
+static void
+lingers_its_time(const char *endpoint)
+{
+    lingerer l = { .linger_ms = 300, .shutdowns = 1 };
+
+    snprintf(l.endpoint, sizeof l.endpoint, "%s", endpoint);
+    assert_true(linger(&l, 0) >= 250);
+}
+
+static void
+a_shutdown_before_it_leaves_a_close_to_linger_until_the_second(void **state)
+{
+    (void)state;
+    for_each_silence(lingers_its_time);
+    for_each_silence(ends_with_the_second);
+}
+
+static void
+does_not_linger(const char *endpoint)
+{
+    lingerer l = { .linger_ms = -1, .shutdowns = 2 };
+
+    snprintf(l.endpoint, sizeof l.endpoint, "%s", endpoint);
+    (void)linger(&l, 0);
+}
+
+static void
+after_two_shutdowns_nothing_lingers(void **state)
+{
+    (void)state;
+    for_each_silence(does_not_linger);
+}
+
+/* Of two sockets one is closed when the shutdown comes; turning the loop ends it, and the
+ * other lingers in its own time. */
+static void
+a_shutdown_ends_what_lingers_while_the_loop_turns(void **state)
+{
+    sennit_context *context = open_context(0);
+    sennit_loop *loop = open_loop(context);
+    sennit_loop *others = open_loop(NULL);
+    sennit_sock *pull = crew_sock(others, SENNIT_PULL);
+    sennit_sock_opts opts = crew_opts();
+    uint64_t number = 0;
+    sennit_sock *early;
+    sennit_sock *late;
+
+    (void)state;
+    opts.linger_ms = -1;
+    assert_int_equal(sennit_sock_bind(pull, "tcp://127.0.0.1:*"), SENNIT_OK);
+    assert_int_equal(sennit_sock_open(&early, loop, SENNIT_PUSH, &opts), SENNIT_OK);
+    assert_int_equal(sennit_sock_open(&late, loop, SENNIT_PUSH, &opts), SENNIT_OK);
+    assert_int_equal(sennit_sock_connect(early, sennit_sock_last_endpoint(pull)),
+                     SENNIT_OK);
+    assert_int_equal(sennit_sock_connect(late, sennit_sock_last_endpoint(pull)),
+                     SENNIT_OK);
+    assert_int_equal(crew_send(early, 1, 0), SENNIT_OK);
+    assert_int_equal(crew_send(late, 2, 0), SENNIT_OK);
+    sennit_sock_close(early);
+    sennit_context_shutdown(context);
+    sennit_sock_close(late);
+    /* The peer wakes up, and only one of both is still there. */
+    for (uint64_t began = crew_ms(); number == 0 && crew_ms() - began < 20000;) {
+        assert_int_equal(sennit_loop_turn(loop, 0), SENNIT_OK);
+        assert_int_equal(sennit_loop_turn(others, 1), SENNIT_OK);
+        if (crew_recv(pull, &number, SENNIT_DONTWAIT) != SENNIT_OK)
+            number = 0;
+    }
+    assert_int_equal(number, 2);
+    assert_int_equal(sennit_sock_open(&late, loop, SENNIT_PUSH, &opts), SENNIT_ETERM);
+    sennit_loop_close(loop);
+    sennit_loop_close(others);
+    assert_int_equal(sennit_context_close(context), SENNIT_OK);
+}
+
 static void
 a_loop_without_a_context_has_no_limit_and_no_end(void **state)
 {
@@ -162,6 +337,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_socket_that_fails_to_open_takes_no_room),
     cmocka_unit_test(threads_never_have_more_sockets_than_allowed),
     cmocka_unit_test(after_a_shutdown_there_is_nothing_but_closing),
+    cmocka_unit_test(a_shutdown_ends_a_close_that_lingers_for_ever),
+    cmocka_unit_test(a_shutdown_before_it_leaves_a_close_to_linger_until_the_second),
+    cmocka_unit_test(after_two_shutdowns_nothing_lingers),
+    cmocka_unit_test(a_shutdown_ends_what_lingers_while_the_loop_turns),
     cmocka_unit_test(a_loop_without_a_context_has_no_limit_and_no_end),
 };
 

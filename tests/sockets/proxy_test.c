@@ -1050,6 +1050,9 @@ every_wrong_call_has_its_own_error(void **state)
     sennit_proxy_stop(r.proxy);
     assert_int_equal(sennit_proxy_steer(r.proxy, rep), SENNIT_ESTATE);
     assert_int_equal(sennit_proxy_run(r.proxy), SENNIT_OK);
+    /* Which lets go of its sockets. */
+    assert_int_equal(sennit_proxy_open(&none, rep, r.back, NULL), SENNIT_OK);
+    sennit_proxy_close(none);
     sennit_proxy_close(NULL);
     net_close(&other);
     rig_close(&r);

@@ -11,7 +11,7 @@ sni_context_init(sennit_context *context, const sennit_context_opts *opts,
     context->alloc = alloc;
     context->sockets_max = opts != NULL ? opts->sockets_max : 0;
     atomic_init(&context->sockets, 0);
-    atomic_init(&context->shut, false);
+    atomic_init(&context->shutdowns, 0);
     sni_link_init(&context->loops);
     sni_link_init(&context->names);
     sni_link_init(&context->waiting);
@@ -59,7 +59,8 @@ sennit_context_shutdown(sennit_context *context)
     if (context == NULL || sni_context_inherited(context))
         return;
     sni_lock_take(&context->lock);
-    atomic_store_explicit(&context->shut, true, memory_order_release);
+    if (sni_context_shutdowns(context) < SNI_SHUTDOWNS_MAX)
+        atomic_fetch_add_explicit(&context->shutdowns, 1, memory_order_release);
     /* Under the lock, so that none of them can be closed in between. */
     for (sni_link *link = context->loops.next; link != &context->loops;
          link = link->next) {

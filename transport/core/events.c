@@ -135,7 +135,9 @@ sennit_sock_next_event(sennit_sock *sock, sennit_event *out)
         return err;
     if (out == NULL)
         return sni_loop_fail(sock->loop, SENNIT_EINVAL, "out is NULL");
-    return sni_events_pop(&sock->events, out) ? SENNIT_OK : SENNIT_EAGAIN;
+    if (!sni_events_pop(&sock->events, out))
+        return sni_loop_fail(sock->loop, SENNIT_EAGAIN, "no event waits");
+    return SENNIT_OK;
 }
 
 const char *

@@ -204,9 +204,28 @@ abandon_all(sennit_loop *loop)
     drop_posted(loop->posted_first);
 }
 
+void
+sni_loop_hear_shutdown(sennit_loop *loop)
+{
+    unsigned shutdowns = sni_context_shutdowns(loop->context);
+
+    if (shutdowns == loop->shutdowns)
+        return;
+    loop->shutdowns = shutdowns;
+    for (sni_link *link = loop->socks.next; link != &loop->socks; link = link->next) {
+        sennit_sock *sock = SNI_OWNER_OF(link, sennit_sock, link);
+
+        if (sock->closed)
+            sni_sock_abandon(sock);
+    }
+}
+
 static void
 close_all(sennit_loop *loop)
 {
+    /* What comes from now on is for those that are closed here. */
+    sni_loop_hear_shutdown(loop);
+    loop->closing = true;
     close_socks(loop);
     (void)sni_loop_turn(loop, 0);
     /* Posted calls may post and open more. */
@@ -563,6 +582,7 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     /* Only now: what was buried may have left a timer to connect again. */
     next = next_time(loop);
     count = reap(loop, next < until ? next : until);
+    sni_loop_hear_shutdown(loop);
     sni_inproc_answer(loop);
     go_on(loop);
     run_timers(loop, &loop->timers);

@@ -40,6 +40,8 @@ struct sennit_loop {
     sennit_context *context; /* never NULL */
     sennit_context alone;    /* that, when none was given */
     sni_link in_context;
+    unsigned shutdowns; /* of it that were heard of here */
+    bool closing;
     sni_inbox *inbox; /* for the other loops of the context; NULL: it is alone */
     const char *why;  /* of the last call that failed and has more to say */
     sni_io *io;
@@ -91,6 +93,9 @@ sennit_err sni_loop_turn(sennit_loop *loop, sennit_time until);
  * callback of the application. No-op inside a turn. */
 void sni_loop_service(sennit_loop *loop);
 
+/* Whoever lingers when the context is shut down lingers no longer. */
+void sni_loop_hear_shutdown(sennit_loop *loop);
+
 /* A frame was handed out: serves now and then. */
 void sni_loop_taken(sennit_loop *loop);
 
@@ -112,8 +117,8 @@ sni_loop_now(sennit_loop *loop)
 }
 
 /* A call fails, and sennit_loop_why() will tell why (NULL: there is no more to say than
- * the error does). Every public call of the loop's thread ends here when it fails, but
- * for EAGAIN, which is no failure. Returns `err`. */
+ * the error does). Every public call of the loop's thread ends here when it fails, with
+ * EAGAIN too: what is told then must not be of an earlier one. Returns `err`. */
 static inline sennit_err
 sni_loop_fail(sennit_loop *loop, sennit_err err, const char *why)
 {

@@ -6,6 +6,7 @@
 #include "core/dialer.h"
 #include "core/inproc.h"
 #include "core/listener.h"
+#include "wire/socktype.h"
 
 /* ---- observing --------------------------------------------------------- */
 
@@ -109,8 +110,7 @@ sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
     if (out == NULL)
         return sni_loop_fail(loop, SENNIT_EINVAL, "out is NULL");
     if ((unsigned)type > SENNIT_STREAM)
-        return sni_loop_fail(loop, SENNIT_ENOTSUP,
-                             "type is none of those that are built");
+        return sni_loop_fail(loop, SENNIT_ENOTSUP, sni_socktype_why_not(type));
     if (opts == NULL)
         opts = &defaults;
     err = sni_opts_check(type, opts, &why);
@@ -232,8 +232,12 @@ sennit_sock_close(sennit_sock *sock)
     sni_loop_insist(loop, "sennit_sock_close");
     if (sock->closed)
         return;
+    /* A shutdown before it is none that it lingers at. */
+    if (!loop->closing)
+        sni_loop_hear_shutdown(loop);
     /* What a forked child's copy has queued is the parent's to send. */
-    if (sni_loop_inherited(loop))
+    if (sni_loop_inherited(loop) ||
+        sni_context_shutdowns(loop->context) >= SNI_SHUTDOWNS_MAX)
         sock->opts.linger_ms = 0;
     sock->closed = true;
     sni_context_dismiss(loop->context);
@@ -316,7 +320,7 @@ wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
         *until = timeout_ms < 0 ? SENNIT_NEVER
                                 : sni_loop_now(loop) + (sennit_time)timeout_ms * 1000000u;
     else if (*until != SENNIT_NEVER && sni_loop_now(loop) >= *until)
-        return SENNIT_EAGAIN;
+        return sni_loop_fail(loop, SENNIT_EAGAIN, "the time to wait is up");
     sock->calls++;
     err = sni_loop_turn(loop, *until);
     sock->calls--;
@@ -353,7 +357,7 @@ try_again(sennit_sock *sock, waiting *wait, unsigned flags, int timeout_ms)
     if (sni_loop_terminated(sock->loop))
         return sni_loop_fail(sock->loop, SENNIT_ETERM, NULL);
     if (wait->served)
-        return SENNIT_EAGAIN;
+        return sni_loop_fail(sock->loop, SENNIT_EAGAIN, NULL);
     wait->served = true;
     sni_loop_service(sock->loop);
     return SENNIT_OK;
@@ -369,7 +373,8 @@ refused(sennit_sock *sock, sennit_err err, bool sending)
                                      : "a socket of this type does not receive");
     if (err == SENNIT_ESTATE && sock->type == SENNIT_REQ)
         return sni_loop_fail(sock->loop, err,
-                             sending ? "a REQ receives the reply before it sends again"
+                             sending ? "a REQ receives the reply before it sends again, "
+                                       "or sets req_relaxed"
                                      : "a REQ sends a request before it receives");
     if (err == SENNIT_ESTATE)
         return sni_loop_fail(sock->loop, err,

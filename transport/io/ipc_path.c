@@ -82,17 +82,24 @@ sni_ipc_path_base_close(int base)
 
 /* ---- taking ------------------------------------------------------------ */
 
-/* Whether the socket file at `path` has nobody behind it. A datagram socket asks: a
- * stream socket that is alive refuses it for its type, and hears nothing of it. */
+/* Whether what is at `path` itself, not behind a link, is a socket. */
 static bool
-is_stale(const char *path, const struct sockaddr *address, socklen_t size)
+is_socket(const char *path)
 {
     struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* Whether the socket file that `address` names has nobody behind it. A datagram socket
+ * asks: a stream socket that is alive refuses it for its type, and hears nothing of it.
+ */
+static bool
+is_stale(const struct sockaddr *address, socklen_t size)
+{
     bool stale;
     int fd;
 
-    if (lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
-        return false;
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return false;
@@ -107,10 +114,16 @@ take(int fd, const char *path, const struct sockaddr *address, socklen_t size,
 {
     if (bind(fd, address, size) == 0)
         return SENNIT_OK;
+    if (errno == ENOENT || errno == ENOTDIR)
+        *why = "the directory of the path is not there";
     if (errno != EADDRINUSE)
         return sni_err_of_errno(errno);
-    if (!is_stale(path, address, size)) {
-        *why = "somebody listens on this path, or it is no socket";
+    if (!is_socket(path)) {
+        *why = "a file that is no socket has this path: it is left alone";
+        return SENNIT_EADDRINUSE;
+    }
+    if (!is_stale(address, size)) {
+        *why = "somebody listens on this path";
         return SENNIT_EADDRINUSE;
     }
     if (!locked) {

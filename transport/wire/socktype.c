@@ -25,9 +25,19 @@ static const socktype_row rows[] = {
     [SENNIT_STREAM] = { "STREAM", { NULL, NULL, NULL }, false },
 };
 
-/* Types of libzmq that exist and are not built here yet. */
-static const char *const absent[] = {
-    "SERVER", "CLIENT", "RADIO", "DISH", "GATHER", "SCATTER", "DGRAM", "PEER", "CHANNEL",
+/* Types of libzmq that exist and are not built here yet, from its first number on. */
+#define ABSENT(X)                                                                        \
+    X(SERVER) X(CLIENT) X(RADIO) X(DISH) X(GATHER) X(SCATTER) X(DGRAM) X(PEER) X(CHANNEL)
+
+#define FIRST_ABSENT ((size_t)SENNIT_STREAM + 1)
+
+static const struct {
+    const char *name;
+    const char *why_not;
+} absent[] = {
+#define X(name) { #name, "type is libzmq's draft " #name ", which is not built" },
+    ABSENT(X)
+#undef X
 };
 
 #define ROWS_COUNT (sizeof rows / sizeof rows[0])
@@ -61,6 +71,16 @@ sni_socktype_of(sennit_bytes name)
     return -1;
 }
 
+const char *
+sni_socktype_why_not(sennit_sock_type type)
+{
+    size_t at = (size_t)type - FIRST_ABSENT;
+
+    return at < sizeof absent / sizeof absent[0]
+               ? absent[at].why_not
+               : "type is none of those that are built: PAIR to STREAM";
+}
+
 bool
 sni_socktype_has_identity(sennit_sock_type type)
 {
@@ -85,7 +105,7 @@ sennit_sock_type_parse(const char *name, sennit_sock_type *out)
         }
     }
     for (size_t i = 0; i < sizeof absent / sizeof absent[0]; i++)
-        if (strcasecmp(name, absent[i]) == 0)
+        if (strcasecmp(name, absent[i].name) == 0)
             return SENNIT_ENOTSUP;
     return SENNIT_ENOENT;
 }

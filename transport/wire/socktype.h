@@ -15,6 +15,9 @@ bool sni_socktype_accepts_number(sennit_sock_type ours, unsigned peer);
 /* The type of this name, exact and in upper case; -1: none that is built. */
 int sni_socktype_of(sennit_bytes name);
 
+/* Why there is no socket of this number, by the name that libzmq has for it. Static. */
+const char *sni_socktype_why_not(sennit_sock_type type);
+
 /* Whether READY of this type carries an Identity (REQ, DEALER, ROUTER). */
 bool sni_socktype_has_identity(sennit_sock_type type);
 

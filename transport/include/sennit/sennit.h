@@ -195,9 +195,11 @@ SENNIT_API sennit_err sennit_context_open(
     sennit_context **out, const sennit_context_opts *opts) SENNIT_MUST_CHECK;
 
 /* Makes every call that waits in a loop of the context, now or later, return ETERM
- * (sennit_loop_run() too), and every new socket fail with it. Closing works as ever.
- * Idempotent. No-op in a forked child: the loops are the parent's. Thread: any. Blocks:
- * no. */
+ * (sennit_loop_run() too), and every new socket fail with it. What a socket that is
+ * closed already still lets leave is dropped, so that a sennit_loop_close() which waits
+ * for it returns; sockets that are closed afterwards linger as ever. A second call ends
+ * that too: nothing lingers any more. No-op in a forked child: the loops are the
+ * parent's. Thread: any. Blocks: no. */
 SENNIT_API void sennit_context_shutdown(sennit_context *context);
 
 /* Frees it. NULL is fine. Errors: ESTATE (a loop of it is still open). */
@@ -264,15 +266,16 @@ SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
  * linger_ms, then frees everything. NULL is a no-op. Not from inside a callback: stop
  * the loop there, and close it behind sennit_loop_run().
  * Blocks: up to the longest linger_ms of its sockets, in which peers also take what the
- *         kernel has for them; no longer than they need. */
+ *         kernel has for them; no longer than they need, and no longer than until
+ *         sennit_context_shutdown() is called meanwhile, or for the second time. */
 SENNIT_API void sennit_loop_close(sennit_loop *loop);
 
 /* Why the last call on this loop or one of its sockets that failed did so. With EINVAL,
  * ENOTSUP, ESTATE and ENAMETOOLONG it names the argument or the option and says what
  * would do; where there is no more to say than the error does it is sennit_err_text().
  * Of NULL (sennit_sock_get_loop() of NULL, too) it says that it is NULL.
- * Static text, never NULL, "" when there was none. EAGAIN is no failure here; ETHREAD,
- * and sennit_loop_post(), which is for other threads too, leave it as it is. */
+ * Static text, never NULL, "" when there was none. EAGAIN counts as a failure here;
+ * ETHREAD, and sennit_loop_post(), which is for other threads too, leave it as it is. */
 SENNIT_API const char *sennit_loop_why(const sennit_loop *loop);
 
 /* Name of the backend in use: "epoll". */
@@ -441,9 +444,10 @@ typedef struct sennit_sock_opts {
     int send_timeout_ms;       /* [now] -1: for ever, 0: as SENNIT_DONTWAIT (SNDTIMEO) */
     int recv_timeout_ms;       /* [now] -1: for ever, 0: as SENNIT_DONTWAIT (RCVTIMEO) */
     int linger_ms;             /* [now] how long close and disconnect let queued messages
-                                  leave; -1: for ever. An inproc name that nobody has
-                                  bound is not waited for, and whoever has bound it in
-                                  another loop may take its time */
+                                  leave; -1: for ever, or until the context is shut
+                                  down meanwhile. An inproc name that nobody has bound is
+                                  not waited for, and whoever has bound it in another
+                                  loop may take its time */
     uint32_t send_batch_bytes; /* [next] gathered before it is written, 1 KiB .. 1 MiB
                                   (OUT_BATCH_SIZE) */
     uint32_t recv_batch_bytes; /* [next] most bytes of one receive, 1 KiB .. 128 KiB
