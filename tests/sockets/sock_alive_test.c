@@ -165,6 +165,33 @@ a_long_frame_that_goes_on_arriving_is_life(void **state)
     net_close(&n);
 }
 
+/* A process that is stopped still acknowledges, until its window is full: then nothing of
+ * ours is answered, and only the kernel can tell that it does not go on. */
+static void
+a_peer_that_takes_nothing_is_ended_by_tcp_user_timeout_ms(void **state)
+{
+    static char body[64 * 1024];
+    sennit_sock_opts opts = net_opts();
+    sennit_event event;
+    sennit_sock *push;
+    int fd;
+
+    (void)state;
+    opts.tcp_user_timeout_ms = 100;
+    net_open(&n);
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    assert_int_equal(sennit_sock_bind(push, "tcp://127.0.0.1:*"), SENNIT_OK);
+    fd = raw_connect(sennit_sock_last_endpoint(push));
+    raw_handshake(&n, fd, "PULL", NULL);
+    NET_UNTIL(&n, net_stats(push).connections == 1);
+    NET_DOING(&n, net_has_event(push, SENNIT_EVENT_DISCONNECTED, &event))
+    (void)!sennit_sock_send_bytes(push, body, sizeof body, SENNIT_DONTWAIT);
+    assert_int_equal(event.err, SENNIT_ETIMEDOUT);
+    assert_non_null(strstr(event.reason, "tcp_user_timeout_ms"));
+    close(fd);
+    net_close(&n);
+}
+
 int
 main(void)
 {
@@ -174,6 +201,7 @@ main(void)
         cmocka_unit_test(peers_that_answer_stay_for_many_intervals),
         cmocka_unit_test(back_pressure_is_no_death),
         cmocka_unit_test(a_long_frame_that_goes_on_arriving_is_life),
+        cmocka_unit_test(a_peer_that_takes_nothing_is_ended_by_tcp_user_timeout_ms),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

@@ -760,9 +760,12 @@ the_end_of_the_stream_is_understood_at_every_octet(void **state)
         test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_PULL);
         test_rig rig;
         bool between = size == handshake || size == ends[0] || size == ends[1];
-        const char *reason = size < handshake ? "closed by peer during the handshake"
-                             : between        ? "closed by peer"
-                                       : "closed by peer in the middle of a message";
+        const char *reason =
+            size < handshake
+                ? "closed by peer during the handshake: another socket type, an identity "
+                  "in use or a filter, perhaps; its events say"
+            : between ? "closed by peer"
+                      : "closed by peer in the middle of a message";
 
         test_rig_open(&rig, &opts);
         if (size > 0)

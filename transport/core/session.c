@@ -100,6 +100,17 @@ sni_session_set_deadline(sni_session *session, sennit_time at)
         sni_session_end(session, SENNIT_ENOMEM, "no memory for a timer");
 }
 
+/* What the system said of a connection. */
+static const char *
+broken(sennit_err err, const char *other)
+{
+    if (err == SENNIT_ECONNRESET)
+        return "reset by peer";
+    return err == SENNIT_ETIMEDOUT ? "the peer's system no longer answers, or takes "
+                                     "nothing: tcp_user_timeout_ms, tcp_keepalive"
+                                   : other;
+}
+
 /* ---- the pump: output -------------------------------------------------- */
 
 static void on_unheard_over(void *arg);
@@ -153,9 +164,7 @@ sent(sni_session *session)
         return;
     }
     if (op->err) {
-        sni_session_end(session, op->err,
-                        op->err == SENNIT_ECONNRESET ? "reset by peer"
-                                                     : "could not send");
+        sni_session_end(session, op->err, broken(op->err, "could not send"));
         return;
     }
     /* Also while it ends: what has left must not leave again on the next connection. */
@@ -378,7 +387,7 @@ received(sni_session *session)
     sni_op *op = &session->recv;
     sni_block *home = op->home;
     sennit_err err = op->err;
-    const char *reason = err == SENNIT_ECONNRESET ? "reset by peer" : "could not receive";
+    const char *reason = broken(err, "could not receive");
 
     op->home = NULL;
     if (!session->is_ending && err == SENNIT_OK) {

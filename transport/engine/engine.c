@@ -245,7 +245,9 @@ static sennit_err
 end_of_stream(sni_engine *engine)
 {
     if (engine->state != TRAFFIC)
-        return fail(engine, SENNIT_ECONNRESET, "closed by peer during the handshake");
+        return fail(engine, SENNIT_ECONNRESET,
+                    "closed by peer during the handshake: another socket type, an "
+                    "identity in use or a filter, perhaps; its events say");
     return fail(engine, SENNIT_ECONNRESET,
                 sni_inbound_inside(&engine->in)
                     ? "closed by peer in the middle of a message"
