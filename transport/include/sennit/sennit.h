@@ -675,8 +675,9 @@ SENNIT_API sennit_err sennit_sock_connect_as(sennit_sock *sock, const char *endp
 
 /* Undo a bind (and the connections it accepted) or a connect. `endpoint` is the
  * string used or the one sennit_sock_last_endpoint() told. Queued messages of
- * the connections concerned leave for at most linger_ms, and what their peers have
- * sent meanwhile is received. Of several connects to one endpoint, one is undone.
+ * the connections concerned leave for at most linger_ms (one that is not finished is
+ * dropped), and what their peers have sent meanwhile is received. Of several connects to
+ * one endpoint, one is undone.
  * Errors: EINVAL (NULL), ENOENT, ECLOSED, ETHREAD. */
 SENNIT_API sennit_err sennit_sock_unbind(sennit_sock *sock, const char *endpoint);
 SENNIT_API sennit_err sennit_sock_disconnect(sennit_sock *sock, const char *endpoint);
