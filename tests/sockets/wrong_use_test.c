@@ -115,7 +115,7 @@ nothing(void *arg)
     X(end_peer, NULL, sennit_sock_disconnect_peer(NULL, 1))                              \
     X(wait_1, NULL, sennit_sock_wait_connections(NULL, 1, -1))                           \
     X(wait_2, NULL, sennit_sock_wait_subscriptions(NULL, 1, -1))                         \
-    X(proxy_1, NULL, sennit_proxy_open(A_PROXY, NULL, b.spare, NULL))                    \
+    X(proxy_1, "front", sennit_proxy_open(A_PROXY, NULL, b.spare, NULL))                 \
     X(proxy_2, "back", sennit_proxy_open(A_PROXY, b.spare, NULL, NULL))                  \
     X(proxy_3, "out", sennit_proxy_open(NULL, b.spare, b.spare, NULL))                   \
     X(steer_1, NULL, sennit_proxy_steer(NULL, b.spare))                                  \

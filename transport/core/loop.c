@@ -242,7 +242,10 @@ sennit_loop_close(sennit_loop *loop)
 
     if (loop == NULL)
         return;
-    sni_loop_insist(loop, "sennit_loop_close");
+    if (!sni_loop_owned(loop) && !sni_loop_inherited(loop))
+        sni_misuse("sennit_loop_close",
+                   "called on another thread than the loop's: stop the loop here "
+                   "(sennit_loop_stop()) and close it there, behind sennit_loop_run()");
     if (loop->depth > 0)
         sni_misuse("sennit_loop_close",
                    "called in a callback of the loop: stop the loop there "

@@ -649,6 +649,8 @@ sennit_proxy_open(sennit_proxy **out, sennit_sock *front, sennit_sock *back,
     sennit_proxy *proxy;
     sennit_err err = sni_sock_enter(front);
 
+    if (front == NULL && sni_sock_enter(back) == SENNIT_OK)
+        (void)sni_loop_fail(back->loop, err, "front is NULL");
     if (err)
         return err;
     if (back == NULL || out == NULL)
