@@ -1058,6 +1058,36 @@ every_wrong_call_has_its_own_error(void **state)
     rig_close(&r);
 }
 
+/* Whichever it is: front, back, capture or control. */
+static void
+a_socket_that_is_closed_ends_the_proxy(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        sennit_sock *socks[4];
+        sennit_proxy *proxy;
+        sennit_err why;
+        net n;
+
+        net_open(&n);
+        socks[0] = net_sock(&n, SENNIT_PULL, NULL);
+        socks[1] = net_sock(&n, SENNIT_PUSH, NULL);
+        socks[2] = net_sock(&n, SENNIT_PUB, NULL);
+        socks[3] = net_sock(&n, SENNIT_PAIR, NULL);
+        assert_int_equal(sennit_proxy_open(&proxy, socks[0], socks[1], socks[2]),
+                         SENNIT_OK);
+        assert_int_equal(sennit_proxy_steer(proxy, socks[3]), SENNIT_OK);
+        assert_false(sennit_proxy_ended(proxy, &why));
+        sennit_sock_close(socks[which]);
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        assert_true(sennit_proxy_ended(proxy, &why));
+        assert_int_equal(why, SENNIT_ECLOSED);
+        assert_int_equal(sennit_proxy_run(proxy), SENNIT_ECLOSED);
+        sennit_proxy_close(proxy);
+        net_close(&n);
+    }
+}
+
 static void
 close_it(void *arg)
 {
@@ -1237,6 +1267,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(paused_it_takes_nothing_and_resumed_it_goes_on),
     cmocka_unit_test(a_turn_forwards_a_bounded_burst),
     cmocka_unit_test(a_subscriber_that_blocks_a_broker_is_waited_for_asleep),
+    cmocka_unit_test(a_socket_that_is_closed_ends_the_proxy),
     cmocka_unit_test(the_capture_gets_every_message_of_both_ways_whole),
     cmocka_unit_test(a_capture_that_is_full_misses_and_stalls_nothing),
     cmocka_unit_test(a_reply_to_a_client_that_is_gone_is_dropped_and_counted),

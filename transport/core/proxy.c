@@ -87,14 +87,16 @@ struct sennit_proxy {
 
 /* ---- ending ------------------------------------------------------------ */
 
-/* A socket that a proxy listens to is no other's until that has ended. */
+/* A socket is of one proxy at a time. */
 static void
-claim(sennit_proxy *proxy, bool on)
+claim(sennit_proxy *proxy, sennit_proxy *whose)
 {
-    proxy->front->proxied = on;
-    proxy->back->proxied = on;
+    proxy->front->proxy = whose;
+    proxy->back->proxy = whose;
+    if (proxy->capture != NULL)
+        proxy->capture->proxy = whose;
     if (proxy->control != NULL)
-        proxy->control->proxied = on;
+        proxy->control->proxy = whose;
 }
 
 static void
@@ -102,7 +104,7 @@ end(sennit_proxy *proxy, sennit_err why)
 {
     if (proxy->ended)
         return;
-    claim(proxy, false);
+    claim(proxy, NULL);
     proxy->ended = true;
     proxy->why = why;
     sennit_timer_stop(proxy->loop, &proxy->retry);
@@ -119,6 +121,12 @@ end(sennit_proxy *proxy, sennit_err why)
         proxy->alloc->release(proxy->alloc->arg, w->frames);
         w->frames = NULL;
     }
+}
+
+void
+sni_proxy_lost(sennit_proxy *proxy)
+{
+    end(proxy, SENNIT_ECLOSED);
 }
 
 /* What no later attempt could change. */
@@ -615,7 +623,7 @@ check_capture(const sennit_sock *front, const sennit_sock *back,
     if (captures == front || captures == back)
         return SENNIT_EEXIST;
     *why = "capture is a socket of another proxy that has not ended";
-    if (captures->proxied)
+    if (captures->proxy != NULL)
         return SENNIT_EEXIST;
     *why = "capture is none of DEALER, PAIR, PUB, PUSH and XPUB";
     return may_capture(sennit_sock_get_type(captures)) ? SENNIT_OK : SENNIT_ENOTSUP;
@@ -659,7 +667,7 @@ sennit_proxy_open(sennit_proxy **out, sennit_sock *front, sennit_sock *back,
     err = check_ends(front, back, &why);
     if (err == SENNIT_OK)
         err = check_capture(front, back, captures, &why);
-    if (err == SENNIT_OK && (front->proxied || back->proxied)) {
+    if (err == SENNIT_OK && (front->proxy != NULL || back->proxy != NULL)) {
         why = "front or back is a socket of another proxy that has not ended";
         err = SENNIT_EEXIST;
     }
@@ -687,7 +695,7 @@ sennit_proxy_open(sennit_proxy **out, sennit_sock *front, sennit_sock *back,
     if (back != front)
         add_way(proxy, back, front, &proxy->stats.back_received,
                 &proxy->stats.front_sent);
-    claim(proxy, true);
+    claim(proxy, proxy);
     settle(proxy);
     *out = proxy;
     return SENNIT_OK;
@@ -709,7 +717,7 @@ check_control(const sennit_proxy *proxy, const sennit_sock *control, const char 
     if (sennit_sock_get_loop(control) != proxy->loop)
         return SENNIT_EINVAL;
     *why = "control is a socket of a proxy already";
-    if (control->proxied || control == proxy->capture)
+    if (control->proxy != NULL)
         return SENNIT_EEXIST;
     *why = "control is none of REP, PAIR, DEALER, PULL and SUB";
     return may_control(sennit_sock_get_type(control)) ? SENNIT_OK : SENNIT_ENOTSUP;
@@ -727,7 +735,7 @@ sennit_proxy_steer(sennit_proxy *proxy, sennit_sock *control)
     if (err)
         return sni_loop_fail(proxy->loop, err, why);
     proxy->control = control;
-    control->proxied = true;
+    control->proxy = proxy;
     sennit_sock_on_ready(control, SENNIT_READABLE, on_control, proxy);
     return SENNIT_OK;
 }

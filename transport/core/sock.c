@@ -239,6 +239,8 @@ sennit_sock_close(sennit_sock *sock)
     if (sni_loop_inherited(loop) ||
         sni_context_shutdowns(loop->context) >= SNI_SHUTDOWNS_MAX)
         sock->opts.linger_ms = 0;
+    if (sock->proxy != NULL)
+        sni_proxy_lost(sock->proxy);
     sock->closed = true;
     sni_context_dismiss(loop->context);
     sock->on_ready = NULL;

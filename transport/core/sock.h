@@ -24,12 +24,12 @@ struct sennit_sock {
     sni_link listeners;
     sni_chunk chunk; /* PUB: where publications are encoded, once */
     uint32_t next_number;
-    sennit_bytes assigned; /* what the peer of the next connect is to be known by */
-    bool receiving;        /* in the middle of a message */
-    bool closed;           /* by the application; freed when nothing of it is left */
-    bool in_call;          /* its on_ready callback is running */
-    bool proxied;          /* a proxy listens to it */
-    unsigned calls;        /* blocking calls that wait on it */
+    sennit_bytes assigned;      /* what the peer of the next connect is to be known by */
+    bool receiving;             /* in the middle of a message */
+    bool closed;                /* by the application; freed when nothing of it is left */
+    bool in_call;               /* its on_ready callback is running */
+    struct sennit_proxy *proxy; /* whose socket it is until one of both ends */
+    unsigned calls;             /* blocking calls that wait on it */
     sennit_sock_fn *on_ready;
     void *on_ready_arg;
     unsigned interest;
@@ -66,6 +66,9 @@ void sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpo
  * sennit_sock_wait_connections(). */
 sennit_err sni_sock_wait(sennit_sock *sock, const uint64_t *reached, uint64_t count,
                          int timeout_ms);
+
+/* A socket of the proxy is being closed, which ends it. */
+void sni_proxy_lost(struct sennit_proxy *proxy);
 
 /* Closes it, or hastens that: what is queued is dropped. */
 void sni_sock_abandon(sennit_sock *sock);

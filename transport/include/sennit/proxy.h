@@ -27,8 +27,8 @@ typedef struct sennit_proxy sennit_proxy;
  * it cannot take one at once it misses it, which is counted.
  * A message that cannot be sent to anybody (EHOSTUNREACH and the like) is dropped and
  * counted: a peer that is gone ends nothing.
- * Takes:  nothing: the sockets stay the caller's and must outlive the proxy, but their
- *         sennit_sock_on_ready() is the proxy's until it ends.
+ * Takes:  nothing: the sockets stay the caller's, but their sennit_sock_on_ready() is the
+ *         proxy's until it ends, and closing one of them ends it (ECLOSED).
  * Errors: EINVAL (no front or no back, or sockets of different loops), EEXIST (the
  *         capture is the front or the back, or one of them is a socket of another proxy
  *         that has not ended), ENOTSUP (STREAM, whose identities mean nothing to another
