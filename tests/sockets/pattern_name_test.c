@@ -195,6 +195,20 @@ an_assigned_name_counts_whatever_the_peer_says_itself(void **state)
     fake_close(&f);
 }
 
+static void
+a_peer_that_says_its_assigned_name_itself_succeeds_nobody(void **state)
+{
+    (void)state;
+    fake_open(&f, SENNIT_ROUTER, true);
+    f.opts.router_notify = SENNIT_NOTIFY_CONNECT | SENNIT_NOTIFY_DISCONNECT;
+    assign(0, "ours");
+    fake_join(&f, 0, "ours");
+    assert_string_equal(fake_recv_all(&f), "ours|;");
+    fake_lose(&f, 0);
+    assert_string_equal(fake_recv_all(&f), "ours|;");
+    fake_close(&f);
+}
+
 /* Messages may be queued for it from the moment of sennit_sock_connect_as(). */
 static void
 an_assigned_name_can_be_addressed_before_and_between_connections(void **state)
@@ -554,6 +568,7 @@ main(void)
         cmocka_unit_test(without_memory_for_the_newcomer_the_old_one_keeps_its_name),
         cmocka_unit_test(a_full_peer_that_goes_is_full_first_and_then_gone),
         cmocka_unit_test(an_assigned_name_counts_whatever_the_peer_says_itself),
+        cmocka_unit_test(a_peer_that_says_its_assigned_name_itself_succeeds_nobody),
         cmocka_unit_test(
             an_assigned_name_can_be_addressed_before_and_between_connections),
         cmocka_unit_test(an_assigned_name_that_is_taken_is_refused_and_never_taken_away),

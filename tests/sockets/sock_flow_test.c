@@ -4,6 +4,7 @@
 #include "net.h"
 
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static net n;
@@ -803,9 +804,6 @@ after_unbind_what_is_queued_leaves_and_nothing_more_is_accepted(void **state)
     net_close(&n);
 }
 
-/* ---- publishers that are spoken to ------------------------------------- */
-
-/* A subscription behind messages that wait to be heard is still one when they are. */
 /* Closing with unread input resets a connection, and the kernel forgets what it has. */
 static void
 what_the_kernel_has_arrives_though_a_connecter_closes_with_unread_input(void **state)
@@ -840,6 +838,45 @@ what_the_kernel_has_arrives_though_a_connecter_closes_with_unread_input(void **s
     net_close(&n);
 }
 
+/* Whoever has stopped at its marks PINGs, and hears no PONG when we have said our last
+ * word: what the kernel has is not thrown away for that. */
+static void
+what_the_kernel_has_arrives_though_the_peer_pings_before_it_reads(void **state)
+{
+    static const char ping[] = "\4\7\4PING\0\0";
+    static uint8_t body[1 << 20];
+    sennit_sock_opts opts = net_opts();
+    const int small = 65536;
+    sennit_sock *push;
+    sennit_time until;
+    int fd;
+
+    (void)state;
+    net_open(&n);
+    opts.linger_ms = DEADLINE_MS;
+    opts.kernel_send_bytes = 4 << 20;
+    push = net_sock(&n, SENNIT_PUSH, &opts);
+    fd = raw_connect(net_bind(push, TCP));
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+    raw_handshake(&n, fd, "PULL", "");
+    NET_UNTIL(&n, net_stats(push).connections == 1);
+    assert_int_equal(sennit_sock_send_bytes(push, body, sizeof body, 0), SENNIT_OK);
+    NET_UNTIL(&n, net_stats(push).delivered_msgs == 1);
+    sennit_sock_close(push);
+    /* Longer than a connection without a listener at its other end is kept. */
+    until = sennit_loop_now(n.loop) + 1200000000u;
+    while (sennit_loop_now(n.loop) < until) {
+        raw_write(&n, fd, ping, sizeof ping - 1);
+        assert_int_equal(sennit_loop_turn(n.loop, 50), SENNIT_OK);
+    }
+    raw_read(&n, fd, body, sizeof body);
+    close(fd);
+    net_close(&n);
+}
+
+/* ---- publishers that are spoken to ------------------------------------- */
+
+/* A subscription behind messages that wait to be heard is still one when they are. */
 static void
 a_subscription_behind_unread_messages_counts_when_they_are_read(void **state)
 {
@@ -1017,6 +1054,8 @@ main(void)
             after_disconnect_what_is_queued_leaves_and_nothing_more_is_accepted),
         cmocka_unit_test(
             what_the_kernel_has_arrives_though_a_connecter_closes_with_unread_input),
+        cmocka_unit_test(
+            what_the_kernel_has_arrives_though_the_peer_pings_before_it_reads),
         cmocka_unit_test(a_subscription_behind_unread_messages_counts_when_they_are_read),
         cmocka_unit_test(subscriptions_are_not_counted_as_messages),
         cmocka_unit_test(an_xpub_hears_all_of_a_peer_that_left),

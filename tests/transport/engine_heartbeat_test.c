@@ -455,6 +455,25 @@ the_peers_time_to_live_begins_anew_too(void **state)
 
 /* ---- extremes --------------------------------------------------------- */
 
+/* After the last word there is nothing to answer with: neither a flood of PINGs nor
+ * silence is the peer's fault then. */
+static void
+what_writes_no_more_answers_nothing_and_asks_nothing(void **state)
+{
+    test_rig rig;
+
+    (void)state;
+    open_rig(&rig);
+    sni_engine_mute(rig.engine);
+    assert_true(sni_engine_deadline(rig.engine, true) == SENNIT_NEVER);
+    for (int i = 0; i < 1000; i++)
+        hear(&rig, ping, sizeof ping);
+    test_rig_write_out(&rig);
+    assert_int_equal(rig.output_size, 0);
+    assert_true(sni_engine_deadline(rig.engine, true) == SENNIT_NEVER);
+    test_rig_close(&rig);
+}
+
 /* What 16 and 32 bits of milliseconds cannot hold. */
 static void
 long_times_are_not_short_ones(void **state)
@@ -540,6 +559,7 @@ main(void)
         cmocka_unit_test(pings_are_due_twice_as_often_while_we_do_not_hear),
         cmocka_unit_test(a_pause_between_two_ticks_is_noticed),
         cmocka_unit_test(the_peers_time_to_live_begins_anew_too),
+        cmocka_unit_test(what_writes_no_more_answers_nothing_and_asks_nothing),
         cmocka_unit_test(long_times_are_not_short_ones),
         cmocka_unit_test(a_ping_without_memory_is_left_out),
     };

@@ -144,6 +144,7 @@ static void
 stop_output(sni_session *session)
 {
     (void)sni_engine_wrote(session->engine, 0);
+    sni_engine_mute(session->engine);
     session->unheard = true;
     session->hung_up = true;
     sni_session_shut(session);
@@ -182,7 +183,8 @@ pump_some(sni_session *session)
     sni_io *io = session->sock->loop->io;
 
     sni_link_remove(&session->dirty);
-    for (int row = 0; !session->is_ending && !session->unheard && !session->send.pending;
+    for (int row = 0; !session->is_ending && !session->unheard && !session->finished &&
+                      !session->send.pending;
          row++) {
         if (row == SNI_SENDS_IN_A_ROW)
             return true;

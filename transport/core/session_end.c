@@ -125,6 +125,8 @@ sni_session_finish(sni_session *session)
     if (session->finished)
         return;
     session->finished = true;
+    /* A PONG behind our last word would fail, and take with it what has not arrived. */
+    sni_engine_mute(session->engine);
     if (!session->wrote || session->sock->opts.linger_ms == 0) {
         sni_session_end(session, SENNIT_OK, "closed");
         return;
@@ -154,6 +156,8 @@ linger(sni_session *session)
         /* Now its socket is closed too. */
         session->finish_look = SNI_FINISH_LOOK_NS;
         await_end(session);
+    } else if (session->unheard) {
+        return; /* a timer is about to end it */
     } else if (linger_ms > 0 &&
                sni_timers_start(&loop->timers, &session->linger_timer,
                                 sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u,

@@ -39,6 +39,7 @@ struct sni_engine {
     sennit_err err;
     const char *reason;
 
+    bool muted;              /* no PING is answered or due */
     bool ready_pending;      /* READY is the next event, ... */
     bool everything_pending; /* ... then a subscription to everything */
     sni_inbound in;
@@ -212,6 +213,8 @@ step_handshake(sni_engine *engine, sennit_time now)
 static sennit_err
 answer_ping(sni_engine *engine, const sni_scan *scan, sennit_time now)
 {
+    if (engine->muted)
+        return SENNIT_OK;
     if (sni_lane_pongs_waiting(&engine->lane) > PONGS_MAX_BYTES)
         return fail(engine, SENNIT_EPROTO,
                     "peer sends PINGs and does not read the answers");
@@ -471,12 +474,18 @@ sni_engine_wrote(sni_engine *engine, size_t size)
 
 /* ---- time and the rest ------------------------------------------------- */
 
+void
+sni_engine_mute(sni_engine *engine)
+{
+    engine->muted = true;
+}
+
 sennit_time
 sni_engine_deadline(sni_engine *engine, bool hearing)
 {
     sennit_time heart;
 
-    if (engine->state == BROKEN)
+    if (engine->state == BROKEN || engine->muted)
         return SENNIT_NEVER;
     heart = sni_heartbeat_deadline(&engine->heart, hearing);
     return engine->handshake_deadline < heart ? engine->handshake_deadline : heart;

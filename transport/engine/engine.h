@@ -123,6 +123,10 @@ size_t sni_engine_output(sni_engine *engine, sennit_bytes *parts, size_t parts_m
 /* `size` bytes of the last output were written. Returns how many messages ended. */
 size_t sni_engine_wrote(sni_engine *engine, size_t size);
 
+/* Nothing will be written any more, while input is still read: no PING is answered or
+ * due, and no silence counts. */
+void sni_engine_mute(sni_engine *engine);
+
 /* When tick() must be called, or SENNIT_NEVER; may change after any call. 0 is at once:
  * what has just begun begins to count with it. `hearing`: silence would be the peer's.
  * While it is false (we do not read, or the peer does not) no deadline for hearing from

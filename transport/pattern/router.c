@@ -27,7 +27,7 @@ router_connected(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity)
 
     if (err)
         return err;
-    if (owner != NULL && sni_name_find(pattern, identity) == peer)
+    if (owner != NULL && owner != peer && sni_name_find(pattern, identity) == peer)
         sni_name_succeed(pattern, owner, endings(pattern, owner));
     err = sni_pattern_greet(peer);
     if (err)

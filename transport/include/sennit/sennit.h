@@ -398,7 +398,8 @@ typedef enum sennit_slow_policy {
 
 enum { /* router_notify: [identity, empty frame] is received when a peer ... Both look
           alike: sennit_msg_peer() tells which connection. With router_handover the end of
-          the old connection comes before the beginning of the newcomer's. */
+          the old connection comes before the beginning of the newcomer's, and what is
+          unread of the old one behind both. */
        SENNIT_NOTIFY_CONNECT = 1u << 0,
        SENNIT_NOTIFY_DISCONNECT = 1u << 1,
 };
@@ -528,7 +529,8 @@ typedef struct sennit_sock_opts {
     bool router_mandatory;  /* [now] ROUTER: EHOSTUNREACH or would-block instead of a
                                counted drop */
     bool router_handover;   /* [now] ROUTER: a newcomer with a taken identity gets it, the
-                               old connection is closed; else the newcomer is refused */
+                               old connection is closed; else, and if the identity was
+                               made up or given by connect_as, it is refused */
     unsigned router_notify; /* [now] ROUTER: SENNIT_NOTIFY_ bits */
     bool probe_router;      /* [next] ROUTER, DEALER, REQ: an empty message first */
     bool req_correlate;     /* [now] REQ: requests carry a number, replies with another
