@@ -278,7 +278,9 @@ sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer)
 sennit_err
 sennit_sock_wait_connections(sennit_sock *sock, uint64_t count, int timeout_ms)
 {
-    return sni_sock_wait(sock, &sock->stats.connections, count, timeout_ms);
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_wait(sock, &sock->stats.connections, count, timeout_ms);
 }
 
 sennit_err
