@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "options.h"
 #include "sock_option.h"
 #include "usage.h"
@@ -372,8 +373,8 @@ static void
 init(cat_args *args)
 {
     *args = (cat_args){ .opts = SENNIT_SOCK_OPTS_DEFAULT, .timeout_ms = -1 };
-    /* The run itself waits for the last byte: close need not. */
-    args->opts.linger_ms = 0;
+    /* The run waits until the kernel has everything; closing, until the peer has. */
+    args->opts.linger_ms = CLI_LINGER_MS;
 }
 
 bool

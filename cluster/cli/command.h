@@ -12,6 +12,10 @@ enum {
     CLI_SIGNAL = 128, /* + N: all is closed because signal N said so; main ends by it */
 };
 
+/* Of sockets that are driven from here, unless --option says otherwise: a peer that does
+ * not read must not keep the program from ending. */
+#define CLI_LINGER_MS 1000
+
 /* One row of the table in main.c. */
 typedef struct cli_command {
     const char *name;

@@ -23,7 +23,6 @@
 
 #define WHY_MAX       640
 #define CONNECT       "connect:"
-#define LINGER_MS     1000 /* a peer that does not read must not keep it from ending */
 #define SUBSCRIBE_MAX 64
 
 typedef enum place { FRONT, BACK, CAPTURE, CONTROL, PLACES } place;
@@ -426,7 +425,7 @@ proxy_main(const cli_command *command, int argc, char **argv)
 
     for (place i = FRONT; i < PLACES; i++) {
         run.sides[i].opts = (sennit_sock_opts)SENNIT_SOCK_OPTS_DEFAULT;
-        run.sides[i].opts.linger_ms = LINGER_MS;
+        run.sides[i].opts.linger_ms = CLI_LINGER_MS;
     }
     if (!parse(&run, command, argc, argv, &exit_code))
         return exit_code;

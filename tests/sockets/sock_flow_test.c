@@ -3,6 +3,7 @@
  * for. */
 #include "net.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -838,6 +839,61 @@ what_the_kernel_has_arrives_though_a_connecter_closes_with_unread_input(void **s
     net_close(&n);
 }
 
+/* Both have filled what there is, and the peer reads when it has been heard. */
+static void
+closing_while_both_directions_are_full_waits_for_no_linger(void **state)
+{
+    static uint8_t frame[64 << 10] = { 2, 0, 0, 0, 0, 0, 0, 0xff, 0xf7 };
+    sennit_sock_opts opts = net_opts();
+    size_t sent = 0, written = 0, read = 0;
+    sennit_sock *dealer;
+    ssize_t got;
+    int fd;
+
+    (void)state;
+    net_open(&n);
+    opts.recv_hwm_msgs = 1;
+    opts.linger_ms = DEADLINE_MS;
+    dealer = net_sock(&n, SENNIT_DEALER, &opts);
+    fd = raw_connect(net_bind(dealer, TCP));
+    raw_handshake(&n, fd, "DEALER", "");
+    NET_UNTIL(&n, net_stats(dealer).connections == 1);
+    for (int idle = 0; idle < 20; idle++) {
+        while ((got = send(fd, frame + written % sizeof frame,
+                           sizeof frame - written % sizeof frame, MSG_NOSIGNAL)) > 0) {
+            written += (size_t)got;
+            idle = 0;
+        }
+        while (sennit_sock_send_bytes(dealer, frame, sizeof frame, SENNIT_DONTWAIT) ==
+               SENNIT_OK) {
+            sent += sizeof frame;
+            idle = 0;
+        }
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+    }
+    sennit_sock_close(dealer);
+    /* First its own go through. */
+    for (size_t rest = (sizeof frame - written % sizeof frame) + 4 * sizeof frame;
+         rest > 0;) {
+        got = send(fd, frame + written % sizeof frame,
+                   sizeof frame - written % sizeof frame, MSG_NOSIGNAL);
+        assert_true(got > 0 || errno == EAGAIN);
+        if (got > 0) {
+            written += (size_t)got;
+            rest -= (size_t)got < rest ? (size_t)got : rest;
+        }
+        assert_int_equal(sennit_loop_turn(n.loop, got > 0 ? 0 : DEADLINE_MS), SENNIT_OK);
+    }
+    while ((got = recv(fd, frame, sizeof frame, 0)) != 0) {
+        assert_true(got > 0 || errno == EAGAIN);
+        read += got > 0 ? (size_t)got : 0;
+        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+    }
+    assert_true(read >= sent);
+    close(fd);
+    net_close(&n);
+}
+
 /* Whoever has stopped at its marks PINGs, and hears no PONG when we have said our last
  * word: what the kernel has is not thrown away for that. */
 static void
@@ -1054,6 +1110,7 @@ main(void)
             after_disconnect_what_is_queued_leaves_and_nothing_more_is_accepted),
         cmocka_unit_test(
             what_the_kernel_has_arrives_though_a_connecter_closes_with_unread_input),
+        cmocka_unit_test(closing_while_both_directions_are_full_waits_for_no_linger),
         cmocka_unit_test(
             what_the_kernel_has_arrives_though_the_peer_pings_before_it_reads),
         cmocka_unit_test(a_subscription_behind_unread_messages_counts_when_they_are_read),

@@ -2,6 +2,7 @@
 /* Peers that come late, go, come back, are too many, or are refused. */
 #include "net.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -483,6 +484,52 @@ a_peer_that_stops_reading_and_says_nothing_is_given_up(void **state)
     net_check_law(dealer);
     close(fd);
     net_close(&n);
+}
+
+/* ... and one that sends on and on all the same is neither taken in without end, nor does
+ * it keep a closed socket. */
+static void
+a_peer_that_only_sends_hurts_only_its_own_connection(void **state)
+{
+    enum { FLOOD = 128 << 20 };
+    static uint8_t frame[64 << 10] = { 2, 0, 0, 0, 0, 0, 0, 0xff, 0xf7 };
+
+    (void)state;
+    for (int closes = 0; closes <= 1; closes++) {
+        sennit_sock_opts opts = net_opts();
+        size_t sent = 0;
+        size_t at = 0;
+        sennit_sock *dealer;
+        int fd;
+
+        net_open(&n);
+        opts.recv_hwm_msgs = 1;
+        opts.linger_ms = DEADLINE_MS;
+        dealer = net_sock(&n, SENNIT_DEALER, &opts);
+        fd = raw_connect(net_bind(dealer, IPC));
+        raw_handshake(&n, fd, "DEALER", "");
+        NET_UNTIL(&n, net_stats(dealer).connections == 1);
+        assert_int_equal(shutdown(fd, SHUT_RD), 0);
+        net_send(dealer, "is anybody there?");
+        sennit_sock_flush(dealer);
+        if (closes)
+            sennit_sock_close(dealer);
+        while (sent < FLOOD) {
+            ssize_t wrote = send(fd, frame + at, sizeof frame - at, MSG_NOSIGNAL);
+
+            if (wrote < 0 && errno != EAGAIN)
+                break;
+            if (wrote > 0) {
+                sent += (size_t)wrote;
+                at = (at + (size_t)wrote) % sizeof frame;
+            }
+            assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
+        }
+        assert_true(sent < FLOOD);
+        assert_true(n.alloc.peak_bytes < 80 << 20);
+        close(fd);
+        net_close(&n);
+    }
 }
 
 /* Read only after the next connection is there: the old ones first, under the number
@@ -987,6 +1034,7 @@ main(void)
         cmocka_unit_test(
             what_a_peer_sent_before_it_went_is_received_though_a_write_failed),
         cmocka_unit_test(a_peer_that_stops_reading_and_says_nothing_is_given_up),
+        cmocka_unit_test(a_peer_that_only_sends_hurts_only_its_own_connection),
         cmocka_unit_test(what_came_before_a_reconnect_is_read_first_and_then_the_rest),
         cmocka_unit_test(a_second_peer_of_a_pair_is_refused_and_both_are_told),
         cmocka_unit_test(a_second_peer_of_a_pair_is_refused_over_inproc_too),

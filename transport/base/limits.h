@@ -66,6 +66,9 @@
  * application that does not read does not grow with its visitors. */
 #define SNI_LEFT_BYTES_MAX (64u * 1024u * 1024u)
 
+/* What is taken in of a peer that reads no more, whatever the marks are. */
+#define SNI_UNHEARD_BYTES_MAX (32u * 1024u * 1024u)
+
 /* Completions handled before timers and callbacks get their turn. */
 #define SNI_TURN_COMPLETIONS 256
 

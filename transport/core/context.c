@@ -59,8 +59,7 @@ sennit_context_shutdown(sennit_context *context)
     if (context == NULL || sni_context_inherited(context))
         return;
     sni_lock_take(&context->lock);
-    if (sni_context_shutdowns(context) < SNI_SHUTDOWNS_MAX)
-        atomic_fetch_add_explicit(&context->shutdowns, 1, memory_order_release);
+    atomic_fetch_add_explicit(&context->shutdowns, 1, memory_order_release);
     /* Under the lock, so that none of them can be closed in between. */
     for (sni_link *link = context->loops.next; link != &context->loops;
          link = link->next) {

@@ -14,8 +14,8 @@ struct sennit_context {
     const sennit_allocator *alloc; /* of what threads share: any thread may call it */
     uint32_t sockets_max;
     atomic_uint sockets;
-    atomic_uint shutdowns; /* no more than SNI_SHUTDOWNS_MAX are counted */
-    sni_lock lock;         /* of the lists */
+    atomic_ulong shutdowns;
+    sni_lock lock; /* of the lists */
     sni_link loops;
     sni_link names;   /* inproc: bound; see core/inproc.c */
     sni_link waiting; /* connects without a bind */
@@ -37,12 +37,8 @@ sennit_err sni_context_open_with(sennit_context **out, const sennit_context_opts
 void sni_context_join(sennit_context *context, sni_link *link);
 void sni_context_leave(sennit_context *context, sni_link *link);
 
-/* The first ends what waits and what lingers then; the second, what would linger after
- * it, so that there is an end to that too. */
-#define SNI_SHUTDOWNS_MAX 2u
-
-/* How often it was shut down. Thread: any. */
-static inline unsigned
+/* How often it was shut down: each ends what lingers then. Thread: any. */
+static inline unsigned long
 sni_context_shutdowns(const sennit_context *context)
 {
     return atomic_load_explicit(&context->shutdowns, memory_order_acquire);

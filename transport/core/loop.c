@@ -207,7 +207,7 @@ abandon_all(sennit_loop *loop)
 void
 sni_loop_hear_shutdown(sennit_loop *loop)
 {
-    unsigned shutdowns = sni_context_shutdowns(loop->context);
+    unsigned long shutdowns = sni_context_shutdowns(loop->context);
 
     if (shutdowns == loop->shutdowns)
         return;

@@ -40,7 +40,7 @@ struct sennit_loop {
     sennit_context *context; /* never NULL */
     sennit_context alone;    /* that, when none was given */
     sni_link in_context;
-    unsigned shutdowns; /* of it that were heard of here */
+    unsigned long shutdowns; /* of it that were heard of here */
     bool closing;
     sni_inbox *inbox; /* for the other loops of the context; NULL: it is alone */
     const char *why;  /* of the last call that failed and has more to say */
@@ -150,13 +150,12 @@ sni_loop_inherited(const sennit_loop *loop)
 static inline sennit_err
 sni_loop_admit(sennit_loop *loop)
 {
-    if (!sni_loop_owned(loop))
-        return SENNIT_ETHREAD;
+    /* First: the child may have been forked by another thread. */
     if (sni_loop_inherited(loop))
         return sni_loop_fail(loop, SENNIT_ESTATE,
                              "the loop belongs to the parent process: "
                              "after fork open a loop of your own");
-    return SENNIT_OK;
+    return sni_loop_owned(loop) ? SENNIT_OK : SENNIT_ETHREAD;
 }
 
 /* Whether a call on it or its sockets may go on. Errors: EINVAL (NULL), ETHREAD, ESTATE

@@ -126,13 +126,25 @@ await_input_end(sni_session *session)
         sni_session_end(session, SENNIT_ENOMEM, "no memory for a timer");
 }
 
+/* What a peer that is gone has left is taken in, marks or not: it is no more than the
+ * kernel's buffer. One that only does not read may go on and on. */
+static bool
+takes_the_rest(const sni_session *session)
+{
+    const sni_pipe *pipe = session->pipe;
+
+    return session->hung_up &&
+           (!session->unheard || sni_pipe_unread_bytes(pipe) + pipe->peer.notice_bytes <
+                                     SNI_UNHEARD_BYTES_MAX);
+}
+
 /* It does not read, but has said no last word either (shutdown(2) can do that). */
 static void
 on_unheard_over(void *arg)
 {
     sni_session *session = arg;
 
-    if (session->recv.pending)
+    if (session->recv.pending || session->sock->closed || !takes_the_rest(session))
         sni_session_end(session, SENNIT_ECONNRESET, "reset by peer");
     else
         await_input_end(session);
@@ -143,6 +155,11 @@ on_unheard_over(void *arg)
 static void
 stop_output(sni_session *session)
 {
+    /* Nobody reads what it sent, and nothing else can leave. */
+    if (session->sock->closed) {
+        sni_session_end(session, SENNIT_ECONNRESET, "reset by peer");
+        return;
+    }
     (void)sni_engine_wrote(session->engine, 0);
     sni_engine_mute(session->engine);
     session->unheard = true;
@@ -289,7 +306,7 @@ has_room(const sni_session *session)
     const sennit_sock_opts *opts = &session->sock->opts;
     const sni_pipe *pipe = session->pipe;
 
-    if (session->hung_up)
+    if (takes_the_rest(session))
         return true;
     if (pipe->peer.paused)
         return false;
@@ -323,7 +340,7 @@ takes_events(const sni_session *session)
         return false;
     return !session->ready || sock->closed ||
            (sock->pattern.ops->take != NULL &&
-            (!session->pipe->peer.paused || session->hung_up));
+            (!session->pipe->peer.paused || takes_the_rest(session)));
 }
 
 /* Takes: `msg`. */

@@ -102,8 +102,9 @@ await_end(void *arg)
         sni_session_linger_over(session);
         return;
     }
-    if (session->finish_look < SNI_FINISH_LOOK_MAX_NS)
-        session->finish_look *= 2;
+    session->finish_look *= 2;
+    if (session->finish_look > SNI_FINISH_LOOK_MAX_NS)
+        session->finish_look = SNI_FINISH_LOOK_MAX_NS;
     if (next > session->linger_until)
         next = session->linger_until;
     if (sni_timers_start(&loop->timers, &session->linger_timer, next, await_end,
@@ -152,12 +153,22 @@ linger(sni_session *session)
     if (linger_ms == 0 || session->pipe == NULL ||
         (!session->ready && !sni_pipe_has_output(session->pipe))) {
         sni_session_end(session, SENNIT_OK, "closed");
-    } else if (session->finished) {
+        return;
+    }
+    /* A closed socket reads its input away; perhaps the peer reads only then. */
+    if (session->sock->closed && session->ready) {
+        sni_session_receive(session);
+        if (session->is_ending)
+            return;
+    }
+    if (session->finished) {
         /* Now its socket is closed too. */
         session->finish_look = SNI_FINISH_LOOK_NS;
         await_end(session);
     } else if (session->unheard) {
-        return; /* a timer is about to end it */
+        /* Else a timer is about to end it. */
+        if (session->sock->closed)
+            sni_session_end(session, SENNIT_OK, "closed");
     } else if (linger_ms > 0 &&
                sni_timers_start(&loop->timers, &session->linger_timer,
                                 sni_loop_now(loop) + (sennit_time)linger_ms * 1000000u,

@@ -33,6 +33,7 @@ sennit_sock_ready(sennit_sock *sock)
 
     if (sock == NULL)
         return 0;
+    sni_loop_insist(sock->loop, "sennit_sock_ready");
     ready = sni_pattern_ready(&sock->pattern);
     if (!(ready & SENNIT_READABLE))
         found_nothing(sock);
@@ -236,8 +237,7 @@ sennit_sock_close(sennit_sock *sock)
     if (!loop->closing)
         sni_loop_hear_shutdown(loop);
     /* What a forked child's copy has queued is the parent's to send. */
-    if (sni_loop_inherited(loop) ||
-        sni_context_shutdowns(loop->context) >= SNI_SHUTDOWNS_MAX)
+    if (sni_loop_inherited(loop))
         sock->opts.linger_ms = 0;
     if (sock->proxy != NULL)
         sni_proxy_lost(sock->proxy);

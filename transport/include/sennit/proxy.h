@@ -96,7 +96,8 @@ SENNIT_API void sennit_proxy_get_stats(const sennit_proxy *proxy,
                                        sennit_proxy_stats *out);
 
 /* Ends it if need be and frees it; a message it was in the middle of is discarded. NULL
- * is a no-op. May be called in callbacks of the loop. */
+ * is a no-op. May be called in callbacks of the loop, but not while sennit_proxy_run() is
+ * in it: stop it there. Close it before its loop. */
 SENNIT_API void sennit_proxy_close(sennit_proxy *proxy);
 
 #ifdef __cplusplus

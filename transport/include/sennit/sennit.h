@@ -13,9 +13,11 @@
  * Wrong use: what is NULL and must not be, a handle, a message, a place for a result or
  * memory of more than 0 octets, is EINVAL; calls that have no such result do nothing, or
  * return 0, NULL, "" or -1. A call on another thread than the loop's is ETHREAD; one that
- * could not say so (closing, timer_stop, flush, on_ready, proxy_pause and the like) ends
- * the program with a sentence on stderr, as does sennit_loop_close() in a callback. A
- * handle that was closed is gone, as memory that was freed is.
+ * could not say so (closing, timer_stop, flush, ready, on_ready, proxy_pause and the
+ * like) ends the program with a sentence on stderr, as does sennit_loop_close() in a
+ * callback. Those that only read (get_opts, get_stats, get_peers, last_endpoint,
+ * timeout_ms) are not checked. So close a loop before its thread ends. A handle that was
+ * closed is gone, as memory that was freed is.
  *
  * Fork: what was opened before fork(2) stays the parent's, which goes on undisturbed. In
  * the child every call on an inherited loop or socket that would do something is ESTATE;
@@ -197,9 +199,9 @@ SENNIT_API sennit_err sennit_context_open(
 /* Makes every call that waits in a loop of the context, now or later, return ETERM
  * (sennit_loop_run() too), and every new socket fail with it. What a socket that is
  * closed already still lets leave is dropped, so that a sennit_loop_close() which waits
- * for it returns; sockets that are closed afterwards linger as ever. A second call ends
- * that too: nothing lingers any more. No-op in a forked child: the loops are the
- * parent's. Thread: any. Blocks: no. */
+ * for it returns; sockets that are closed afterwards linger as ever, until the next call
+ * that comes while they do. No-op in a forked child: the loops are the parent's.
+ * Thread: any. Blocks: no. */
 SENNIT_API void sennit_context_shutdown(sennit_context *context);
 
 /* Frees it. NULL is fine. Errors: ESTATE (a loop of it is still open). */
@@ -267,7 +269,7 @@ SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
  * the loop there, and close it behind sennit_loop_run().
  * Blocks: up to the longest linger_ms of its sockets, in which peers also take what the
  *         kernel has for them; no longer than they need, and no longer than until
- *         sennit_context_shutdown() is called meanwhile, or for the second time. */
+ *         sennit_context_shutdown() is called meanwhile. */
 SENNIT_API void sennit_loop_close(sennit_loop *loop);
 
 /* Why the last call on this loop or one of its sockets that failed did so. With EINVAL,
@@ -301,7 +303,8 @@ SENNIT_API sennit_err sennit_loop_run(sennit_loop *loop);
 
 /* Makes the innermost sennit_loop_run() return after the current turn, or the next one
  * at once when none is running. No-op in a forked child.
- * Thread: any, while the loop is open. Blocks: no. */
+ * Thread: any, while the loop is open; not in a signal handler (use signalfd(2), or a
+ * thread that waits for signals). Blocks: no. */
 SENNIT_API void sennit_loop_stop(sennit_loop *loop);
 
 /* For other event loops: a descriptor that is readable (level-triggered) when
@@ -389,7 +392,8 @@ typedef enum sennit_slow_policy {
     SENNIT_SLOW_DROP_NEW = 0,   /* that subscriber misses it (libzmq) */
     SENNIT_SLOW_DROP_OLD = 1,   /* its oldest whole message makes room */
     SENNIT_SLOW_CONFLATE = 2,   /* its queued message with the same first frame makes
-                                   room, else the oldest. Both: not inproc between loops */
+                                   room, else the oldest; both not for
+                                   inproc between loops */
     SENNIT_SLOW_DISCONNECT = 3, /* its connection is closed: it comes back (not over
                                    inproc) and knows */
     SENNIT_SLOW_BLOCK = 4,      /* send would block while any matching subscriber is full
@@ -793,9 +797,9 @@ typedef enum sennit_event_kind {
     SENNIT_EVENT_BIND_FAILED = 12,     /* err */
     SENNIT_EVENT_SUBSCRIBED = 13,      /* PUB, XPUB: topic (its first 64 octets) */
     SENNIT_EVENT_UNSUBSCRIBED = 14,    /* likewise; also for each topic of a lost peer */
-    SENNIT_EVENT_SLOW =
-        15,                    /* a message was dropped because this peer's queue is full
-                                  (PUB, XPUB, XSUB, ROUTER, REP); once until it has drained */
+    SENNIT_EVENT_SLOW = 15,    /* a message was dropped because this peer's queue is full
+                                  (PUB, XPUB, XSUB, ROUTER, REP); once until it has
+                                  drained */
     SENNIT_EVENT_GAVE_UP = 16, /* a connect ended by reconnect_stop or reconnect_min_ms */
 } sennit_event_kind;
 
