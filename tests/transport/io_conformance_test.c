@@ -4,6 +4,7 @@
 #include "sennit_test.h"
 
 #include <arpa/inet.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -685,13 +686,15 @@ a_hangup_goes_beside_a_receive_and_a_send_and_can_be_taken_back(void **state)
 
 /* ---- names ------------------------------------------------------------- */
 
+/* How many names were looked up; by several threads, which may outlive a test. */
+static atomic_uint asked;
+
 static sennit_err
 resolve_test(void *arg, const char *host, bool ipv6, sennit_ip found[SENNIT_RESOLVED_MAX],
              size_t *found_count)
 {
-    unsigned *asked = arg;
-
-    ++*asked;
+    (void)arg;
+    atomic_fetch_add(&asked, 1);
     if (strcmp(host, "known.test") != 0)
         return SENNIT_ENODEV;
     found[0] = (sennit_ip){ .octets = { 192, 0, 2, 1 } };
@@ -701,10 +704,11 @@ resolve_test(void *arg, const char *host, bool ipv6, sennit_ip found[SENNIT_RESO
 }
 
 static void
-set_names(fixture *f, unsigned *asked)
+set_names(fixture *f)
 {
-    const sennit_resolver names = { resolve_test, asked };
+    const sennit_resolver names = { resolve_test, NULL };
 
+    atomic_store(&asked, 0);
     if (f->sim != NULL)
         sni_sim_set_names(f->sim, &names);
     else
@@ -716,11 +720,10 @@ a_name_is_looked_up_and_nobody_waits(void **state)
 {
     sni_lookup lookup = { .host = "known.test", .ipv6 = true };
     sni_op resolve = { .kind = SNI_OP_RESOLVE, .lookup = &lookup };
-    unsigned asked = 0;
     fixture f;
 
     fixture_open(&f, *state);
-    set_names(&f, &asked);
+    set_names(&f);
     assert_false(f.ops->submit(f.io, &resolve));
     await(&f, &resolve, false);
     assert_int_equal(resolve.err, SENNIT_OK);
@@ -739,11 +742,10 @@ a_name_that_is_not_found_says_so(void **state)
 {
     sni_lookup lookup = { .host = "unknown.test" };
     sni_op resolve = { .kind = SNI_OP_RESOLVE, .lookup = &lookup };
-    unsigned asked = 0;
     fixture f;
 
     fixture_open(&f, *state);
-    set_names(&f, &asked);
+    set_names(&f);
     run_op(&f, &resolve);
     assert_int_equal(resolve.err, SENNIT_ENODEV);
     assert_non_null(resolve.why);
@@ -757,12 +759,11 @@ look_ups_come_back_once_each_also_when_they_are_cancelled(void **state)
     sni_lookup lookups[COUNT];
     sni_op ops[COUNT];
     bool retracted[COUNT] = { false };
-    unsigned asked = 0;
     unsigned back = 0;
     fixture f;
 
     fixture_open(&f, *state);
-    set_names(&f, &asked);
+    set_names(&f);
     for (int i = 0; i < COUNT; i++) {
         lookups[i] = (sni_lookup){ .host = "known.test" };
         ops[i] = (sni_op){ .kind = SNI_OP_RESOLVE, .lookup = &lookups[i] };
@@ -800,11 +801,10 @@ a_backend_may_be_closed_with_look_ups_under_way_that_were_taken_back(void **stat
 {
     sni_lookup lookup = { .host = "known.test" };
     sni_op resolve = { .kind = SNI_OP_RESOLVE, .lookup = &lookup };
-    unsigned asked = 0;
     fixture f;
 
     fixture_open(&f, *state);
-    set_names(&f, &asked);
+    set_names(&f);
     assert_false(f.ops->submit(f.io, &resolve));
     if (!f.ops->retract(f.io, &resolve)) {
         f.ops->cancel(f.io, &resolve);
