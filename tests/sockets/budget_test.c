@@ -136,6 +136,17 @@ endless(sennit_sock_type type)
     return net_sock(&n, type, &opts);
 }
 
+/* Both endless, and joined. */
+static void
+open_pair(transport via, sennit_sock_type binds, sennit_sock **binder,
+          sennit_sock_type connects, sennit_sock **connecter)
+{
+    open_net(&n);
+    *connecter = endless(connects);
+    *binder = endless(binds);
+    net_join(&n, *binder, *connecter, via);
+}
+
 static uint8_t body[64];
 
 static void
@@ -152,6 +163,20 @@ recv_64(sennit_sock *sock)
     assert_int_equal(sennit_sock_recv_bytes(sock, body, sizeof body, &size, 0),
                      SENNIT_OK);
     assert_int_equal(size, sizeof body);
+}
+
+static void
+send_many(sennit_sock *sock, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        send_64(sock);
+}
+
+static void
+recv_many(sennit_sock *sock, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        recv_64(sock);
 }
 
 static void
@@ -174,10 +199,7 @@ a_round_trip_is_one_send_one_receive_and_one_wait_at_each_end(void **state)
         sennit_sock *req;
         sennit_sock *rep;
 
-        open_net(&n);
-        req = endless(SENNIT_REQ);
-        rep = endless(SENNIT_REP);
-        net_join(&n, rep, req, (transport)via);
+        open_pair((transport)via, SENNIT_REP, &rep, SENNIT_REQ, &req);
         io.step = 10 * SNI_GATHER_NS;
         round_trips(req, rep, 10);
         reset_counts();
@@ -198,10 +220,7 @@ a_round_trip_allocates_nothing(void **state)
         sennit_sock *rep;
         uint64_t before;
 
-        open_net(&n);
-        req = endless(SENNIT_REQ);
-        rep = endless(SENNIT_REP);
-        net_join(&n, rep, req, (transport)via);
+        open_pair((transport)via, SENNIT_REP, &rep, SENNIT_REQ, &req);
         io.step = 10 * SNI_GATHER_NS;
         round_trips(req, rep, 100);
         before = n.alloc.requests;
@@ -221,15 +240,10 @@ a_burst_of_ten_thousand_takes_less_than_a_hundred_sends(void **state)
         sennit_sock *push;
         sennit_sock *pull;
 
-        open_net(&n);
-        push = endless(SENNIT_PUSH);
-        pull = endless(SENNIT_PULL);
-        net_join(&n, pull, push, (transport)via);
+        open_pair((transport)via, SENNIT_PULL, &pull, SENNIT_PUSH, &push);
         reset_counts();
-        for (int i = 0; i < 10000; i++)
-            send_64(push);
-        for (int i = 0; i < 10000; i++)
-            recv_64(pull);
+        send_many(push, 10000);
+        recv_many(pull, 10000);
         assert_true(io.sends < 100);
         assert_true(io.recvs < 100);
         assert_true(io.reaps < 100);
@@ -257,12 +271,10 @@ a_batch_is_as_large_as_it_was_set(void **state)
         net_join(&n, pull, push, (transport)via);
         reset_counts();
         /* Heads of 2: 16 messages are 1056 octets. */
-        for (int i = 0; i < 1600; i++)
-            send_64(push);
+        send_many(push, 1600);
         sennit_sock_flush(push);
         assert_in_range(io.sends, 80, 110);
-        for (int i = 0; i < 1600; i++)
-            recv_64(pull);
+        recv_many(pull, 1600);
         /* 105600 octets. */
         assert_true(io.recvs >= 52);
         net_close(&n);
@@ -278,17 +290,12 @@ a_stream_of_messages_allocates_nothing(void **state)
         sennit_sock *pull;
         uint64_t before = 0;
 
-        open_net(&n);
-        push = endless(SENNIT_PUSH);
-        pull = endless(SENNIT_PULL);
-        net_join(&n, pull, push, (transport)via);
+        open_pair((transport)via, SENNIT_PULL, &pull, SENNIT_PUSH, &push);
         for (int round = 0; round < 20; round++) {
             if (round == 10)
                 before = n.alloc.requests;
-            for (int i = 0; i < 1000; i++)
-                send_64(push);
-            for (int i = 0; i < 1000; i++)
-                recv_64(pull);
+            send_many(push, 1000);
+            recv_many(pull, 1000);
         }
         assert_int_equal(n.alloc.requests - before, 0);
         net_close(&n);
@@ -298,8 +305,7 @@ a_stream_of_messages_allocates_nothing(void **state)
 static void
 send_100(void *arg)
 {
-    for (int i = 0; i < 100; i++)
-        send_64(arg);
+    send_many(arg, 100);
 }
 
 /* A kernel that takes everything, a little at a time: nobody else would have a turn
@@ -327,8 +333,7 @@ no_connection_keeps_a_turn_to_itself(void **state)
         assert_in_range(io.sends, 2, 2 * 2 * SNI_SENDS_IN_A_ROW);
         for (int i = 0; i < 2; i++)
             assert_in_range(net_stats(push[i]).delivered_msgs, 1, 20);
-        for (int i = 0; i < 200; i++)
-            recv_64(pull);
+        recv_many(pull, 200);
         io.crumb = 0;
         net_close(&n);
     }
@@ -343,18 +348,14 @@ a_flush_writes_also_what_had_stopped_to_let_others_have_a_turn(void **state)
         sennit_sock *push;
         sennit_sock *pull;
 
-        open_net(&n);
-        push = endless(SENNIT_PUSH);
-        pull = endless(SENNIT_PULL);
-        net_join(&n, pull, push, (transport)via);
+        open_pair((transport)via, SENNIT_PULL, &pull, SENNIT_PUSH, &push);
         io.crumb = 70;
         assert_int_equal(sennit_loop_post(n.loop, send_100, push), SENNIT_OK);
         assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
         assert_in_range(net_stats(push).queued_msgs, 1, 99);
         sennit_sock_flush(push);
         assert_int_equal(net_stats(push).queued_msgs, 0);
-        for (int i = 0; i < 100; i++)
-            recv_64(pull);
+        recv_many(pull, 100);
         io.crumb = 0;
         net_close(&n);
     }
@@ -370,10 +371,7 @@ input_that_is_left_does_not_keep_a_call_that_waits_awake(void **state)
         sennit_sock *dealer;
         sennit_sock *rep;
 
-        open_net(&n);
-        dealer = endless(SENNIT_DEALER);
-        rep = endless(SENNIT_REP);
-        net_join(&n, rep, dealer, (transport)via);
+        open_pair((transport)via, SENNIT_REP, &rep, SENNIT_DEALER, &dealer);
         for (int i = 0; i < 1000; i++)
             net_send(dealer, "no delimiter");
         NET_UNTIL(&n, net_only_peer(rep).unread_msgs == 1000);

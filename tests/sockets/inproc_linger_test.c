@@ -40,6 +40,27 @@ bound(duo *d)
     return pull;
 }
 
+/* A PULL that is bound, and the PUSH that has asked it. */
+static sennit_sock *
+open_asked(duo *d, sennit_sock **pull, int linger_ms, unsigned count)
+{
+    duo_open(d);
+    *pull = bound(d);
+    return ask(d, linger_ms, count);
+}
+
+/* What ask() has sent, all of it in its order. */
+static void
+all_arrive(duo *d, sennit_sock *pull, unsigned count)
+{
+    char text[16];
+
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        assert_string_equal(duo_recv(d, pull), text);
+    }
+}
+
 static void
 what_was_sent_before_the_binder_looked_arrives_though_the_sender_has_closed(void **state)
 {
@@ -51,11 +72,8 @@ what_was_sent_before_the_binder_looked_arrives_though_the_sender_has_closed(void
     for (size_t i = 0; i < sizeof lingers / sizeof lingers[0]; i++) {
         sennit_sock *pull;
 
-        duo_open(&d);
-        pull = bound(&d);
-        sennit_sock_close(ask(&d, lingers[i], 2));
-        assert_string_equal(duo_recv(&d, pull), "0");
-        assert_string_equal(duo_recv(&d, pull), "1");
+        sennit_sock_close(open_asked(&d, &pull, lingers[i], 2));
+        all_arrive(&d, pull, 2);
         DUO_UNTIL(&d, net_has_event(pull, SENNIT_EVENT_DISCONNECTED, &event));
         assert_int_equal(net_stats(pull).connections, 0);
         duo_close(&d);
@@ -71,13 +89,11 @@ what_was_sent_before_both_have_met_arrives_too(void **state)
     duo d;
 
     (void)state;
-    duo_open(&d);
-    pull = bound(&d);
-    push = ask(&d, 30000, 1);
+    push = open_asked(&d, &pull, 30000, 1);
     for (int i = 0; i < 5; i++)
         assert_int_equal(sennit_loop_turn(d.a.loop, 0), SENNIT_OK);
     sennit_sock_close(push);
-    assert_string_equal(duo_recv(&d, pull), "0");
+    all_arrive(&d, pull, 1);
     duo_close(&d);
 }
 
@@ -109,8 +125,7 @@ a_sender_that_goes_before_it_heard_of_the_bind_leaves_what_it_sent(void **state)
         } else {
             sennit_sock_close(push);
         }
-        assert_string_equal(duo_recv(&d, pull), "0");
-        assert_string_equal(duo_recv(&d, pull), "1");
+        all_arrive(&d, pull, 2);
         DUO_UNTIL(&d, net_stats(pull).connections == 0);
         assert_false(sennit_sock_ready(pull) & SENNIT_READABLE);
         duo_close(&d);
@@ -126,16 +141,13 @@ what_was_given_back_goes_to_the_next_though_the_sender_has_closed(void **state)
     duo d;
 
     (void)state;
-    duo_open(&d);
-    pull = bound(&d);
-    push = ask(&d, 30000, 2);
+    push = open_asked(&d, &pull, 30000, 2);
     sennit_sock_close(pull);
     duo_settle(&d);
     assert_int_equal(net_stats(push).queued_msgs, 2);
     pull = bound(&d);
     sennit_sock_close(push);
-    assert_string_equal(duo_recv(&d, pull), "0");
-    assert_string_equal(duo_recv(&d, pull), "1");
+    all_arrive(&d, pull, 2);
     duo_close(&d);
 }
 
@@ -148,16 +160,13 @@ a_disconnect_lets_the_binder_have_what_was_sent(void **state)
     duo d;
 
     (void)state;
-    duo_open(&d);
-    pull = bound(&d);
-    push = ask(&d, 30000, 2);
+    push = open_asked(&d, &pull, 30000, 2);
     assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_OK);
     assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_ENOENT);
     assert_int_equal(net_try_send(push, "late", SENNIT_DONTWAIT), SENNIT_EAGAIN);
     assert_int_equal(net_stats(push).queued_msgs, 2);
     net_check_law(push);
-    assert_string_equal(duo_recv(&d, pull), "0");
-    assert_string_equal(duo_recv(&d, pull), "1");
+    all_arrive(&d, pull, 2);
     DUO_UNTIL(&d, net_has_event(push, SENNIT_EVENT_DISCONNECTED, &event));
     assert_int_equal(net_stats(push).delivered_msgs, 2);
     assert_int_equal(net_stats(push).dropped_disconnect_msgs, 0);
@@ -180,12 +189,10 @@ one_that_has_disconnected_may_close(void **state)
     duo d;
 
     (void)state;
-    duo_open(&d);
-    pull = bound(&d);
-    push = ask(&d, 30000, 1);
+    push = open_asked(&d, &pull, 30000, 1);
     assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_OK);
     sennit_sock_close(push);
-    assert_string_equal(duo_recv(&d, pull), "0");
+    all_arrive(&d, pull, 1);
     duo_close(&d);
 }
 
@@ -199,9 +206,7 @@ what_a_disconnect_leaves_is_dropped_and_told_if_nobody_takes_it(void **state)
     duo d;
 
     (void)state;
-    duo_open(&d);
-    pull = bound(&d);
-    push = ask(&d, 30000, 2);
+    push = open_asked(&d, &pull, 30000, 2);
     assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_OK);
     assert_int_equal(sennit_sock_unbind(pull, "inproc://x"), SENNIT_OK);
     DUO_UNTIL(&d, net_has_event(push, SENNIT_EVENT_HANDSHAKE_FAILED, &event));
@@ -287,9 +292,7 @@ a_whole_loop_may_be_gone_before_the_binder_looks(void **state)
     duo d;
 
     (void)state;
-    duo_open(&d);
-    pull = bound(&d);
-    (void)ask(&d, -1, 2);
+    (void)open_asked(&d, &pull, -1, 2);
     sennit_loop_close(d.b.loop);
     NET_UNTIL(&d.a, sennit_sock_ready(pull) & SENNIT_READABLE);
     assert_string_equal(net_recv(pull), "0");
@@ -307,9 +310,7 @@ without_linger_what_was_sent_too_early_is_dropped_and_counted(void **state)
     duo d;
 
     (void)state;
-    duo_open(&d);
-    pull = bound(&d);
-    push = ask(&d, 0, 3);
+    push = open_asked(&d, &pull, 0, 3);
     assert_int_equal(sennit_sock_disconnect(push, "inproc://x"), SENNIT_OK);
     assert_int_equal(net_stats(push).dropped_disconnect_msgs, 3);
     net_check_law(push);
@@ -328,9 +329,7 @@ a_binder_may_go_without_having_looked(void **state)
     for (int how = 0; how < 2; how++) {
         sennit_sock *pull;
 
-        duo_open(&d);
-        pull = bound(&d);
-        sennit_sock_close(ask(&d, -1, 1));
+        sennit_sock_close(open_asked(&d, &pull, -1, 1));
         if (how == 0)
             assert_int_equal(sennit_sock_unbind(pull, "inproc://x"), SENNIT_OK);
         sennit_loop_close(d.a.loop);
