@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Host names: looked up before every attempt, on a thread of the library's, so that
  * nobody waits for a name server. The names are the test's, by loop_opts.resolver. */
+#include "lookups.h"
 #include "net.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,17 +13,14 @@
 
 #define MS UINT64_C(1000000)
 
-/* What the names mean. Any thread, under the lock. */
+/* What the names mean. Any thread, under the lock of the look-ups. Those of "quick..." do
+ * not hang. */
 typedef struct names {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    lookups lookups;
     sennit_err err;
     unsigned failures; /* the next so many look-ups fail */
     sennit_ip found[SENNIT_RESOLVED_MAX];
     size_t count;
-    bool held; /* look-ups wait until it is false, but for those of "quick..." */
-    unsigned waiting;
-    unsigned asked;
     bool ipv6; /* of the last one */
     char host[256];
     bool signals; /* some signal was not blocked */
@@ -31,8 +28,7 @@ typedef struct names {
     pthread_t loop_thread;
 } names;
 
-static names world = { .lock = PTHREAD_MUTEX_INITIALIZER,
-                       .changed = PTHREAD_COND_INITIALIZER };
+static names world = { .lookups = LOOKUPS_INIT };
 
 static bool
 some_signal_is_open(void)
@@ -52,17 +48,12 @@ resolve(void *arg, const char *host, bool ipv6, sennit_ip found[SENNIT_RESOLVED_
     names *w = arg;
     sennit_err err;
 
-    pthread_mutex_lock(&w->lock);
-    w->asked++;
+    pthread_mutex_lock(&w->lookups.lock);
     w->ipv6 = ipv6;
     w->signals = w->signals || some_signal_is_open();
     w->same_thread = w->same_thread || pthread_equal(w->loop_thread, pthread_self());
     snprintf(w->host, sizeof w->host, "%s", host);
-    w->waiting++;
-    pthread_cond_broadcast(&w->changed);
-    while (w->held && strncmp(host, "quick", 5) != 0)
-        pthread_cond_wait(&w->changed, &w->lock);
-    w->waiting--;
+    lookups_run(&w->lookups, strncmp(host, "quick", 5) != 0);
     err = w->err;
     if (w->failures > 0) {
         w->failures--;
@@ -70,8 +61,7 @@ resolve(void *arg, const char *host, bool ipv6, sennit_ip found[SENNIT_RESOLVED_
     }
     *found_count = w->count;
     memcpy(found, w->found, sizeof w->found);
-    pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
+    pthread_mutex_unlock(&w->lookups.lock);
     return err;
 }
 
@@ -79,12 +69,13 @@ static int
 reset(void **state)
 {
     (void)state;
-    /* But for these: a thread that a loop left to itself may still be giving them back.
+    /* But for its lock: a thread that a loop left to itself may still be giving it back.
      */
-    pthread_mutex_lock(&world.lock);
+    lookups_reset(&world.lookups, false);
+    pthread_mutex_lock(&world.lookups.lock);
     memset((char *)&world + offsetof(names, err), 0, sizeof world - offsetof(names, err));
     world.loop_thread = pthread_self();
-    pthread_mutex_unlock(&world.lock);
+    pthread_mutex_unlock(&world.lookups.lock);
     return 0;
 }
 
@@ -92,19 +83,10 @@ reset(void **state)
 static void
 answer(unsigned last)
 {
-    pthread_mutex_lock(&world.lock);
+    pthread_mutex_lock(&world.lookups.lock);
     world.found[0] = (sennit_ip){ .octets = { 127, 0, 0, (uint8_t)last } };
     world.count = 1;
-    pthread_mutex_unlock(&world.lock);
-}
-
-static void
-hold(bool on)
-{
-    pthread_mutex_lock(&world.lock);
-    world.held = on;
-    pthread_cond_broadcast(&world.changed);
-    pthread_mutex_unlock(&world.lock);
+    pthread_mutex_unlock(&world.lookups.lock);
 }
 
 /* Behind the close of a loop: what it left to itself ends, and nothing begins any more.
@@ -112,39 +94,8 @@ hold(bool on)
 static void
 let_go(void)
 {
-    hold(false);
-    pthread_mutex_lock(&world.lock);
-    while (world.waiting > 0)
-        pthread_cond_wait(&world.changed, &world.lock);
-    pthread_mutex_unlock(&world.lock);
-}
-
-static unsigned
-asked(void)
-{
-    unsigned count;
-
-    pthread_mutex_lock(&world.lock);
-    count = world.asked;
-    pthread_mutex_unlock(&world.lock);
-    return count;
-}
-
-static unsigned
-waiting(void)
-{
-    unsigned count;
-
-    pthread_mutex_lock(&world.lock);
-    count = world.waiting;
-    pthread_mutex_unlock(&world.lock);
-    return count;
-}
-
-static bool
-is_waiting(void)
-{
-    return waiting() > 0;
+    lookups_hold(&world.lookups, false);
+    lookups_until_busy(&world.lookups, 0);
 }
 
 static void
@@ -210,7 +161,7 @@ a_server_that_moved_behind_its_name_is_found_again(void **state)
     net_event(&n, dealer, SENNIT_EVENT_READY);
     net_send(dealer, "here");
     assert_non_null(strstr(net_recv(router), "here"));
-    assert_true(asked() >= 3);
+    assert_true(lookups_asked(&world.lookups) >= 3);
     net_close(&n);
 }
 
@@ -252,10 +203,10 @@ a_look_up_that_takes_its_time_holds_up_nobody(void **state)
     (void)state;
     open_named(&n);
     answer(1);
-    hold(true);
+    lookups_hold(&world.lookups, true);
     push = net_sock(&n, SENNIT_PUSH, NULL);
     connect_named(push, 9);
-    NET_UNTIL(&n, is_waiting());
+    NET_UNTIL(&n, lookups_busy(&world.lookups) > 0);
     rep = net_sock(&n, SENNIT_REP, NULL);
     req = net_sock(&n, SENNIT_REQ, NULL);
     net_join(&n, rep, req, TCP);
@@ -269,8 +220,8 @@ a_look_up_that_takes_its_time_holds_up_nobody(void **state)
         /* 50 ms, and three times that under sanitizers. */
         assert_true(sennit_loop_now(n.loop) - before < 150 * MS);
     }
-    assert_true(is_waiting());
-    hold(false);
+    assert_true(lookups_busy(&world.lookups) > 0);
+    lookups_hold(&world.lookups, false);
     net_event(&n, push, SENNIT_EVENT_CONNECT_FAILED);
     net_close(&n);
 }
@@ -287,17 +238,17 @@ a_few_dead_names_hold_up_no_other(void **state)
     (void)state;
     open_named(&n);
     answer(1);
-    hold(true);
+    lookups_hold(&world.lookups, true);
     for (int i = 0; i < 3; i++)
         connect_named(net_sock(&n, SENNIT_PUSH, NULL), 9);
-    NET_UNTIL(&n, waiting() == 3);
+    NET_UNTIL(&n, lookups_busy(&world.lookups) == 3);
     pull = net_sock(&n, SENNIT_PULL, NULL);
     push = net_sock(&n, SENNIT_PUSH, NULL);
     snprintf(endpoint, sizeof endpoint, "tcp://quick.test:%u",
              port_of(net_bind(pull, TCP)));
     net_connect(push, endpoint);
     NET_UNTIL(&n, net_stats(pull).connections == 1);
-    assert_int_equal(waiting(), 3);
+    assert_int_equal(lookups_busy(&world.lookups), 3);
     net_close(&n);
     let_go();
 }
@@ -314,19 +265,19 @@ a_dead_name_takes_one_thread_however_often_it_is_tried(void **state)
     (void)state;
     open_named(&n);
     answer(1);
-    hold(true);
+    lookups_hold(&world.lookups, true);
     opts.connect_timeout_ms = 5;
     push = net_sock(&n, SENNIT_PUSH, &opts);
     connect_named(push, 9);
     for (int i = 0; i < 8; i++)
         net_event(&n, push, SENNIT_EVENT_CONNECT_FAILED);
-    assert_true(waiting() <= 1);
+    assert_true(lookups_busy(&world.lookups) <= 1);
     pull = net_sock(&n, SENNIT_PULL, NULL);
     push = net_sock(&n, SENNIT_PUSH, NULL);
     snprintf(endpoint, sizeof endpoint, "tcp://quick.test:%u",
              port_of(net_bind(pull, TCP)));
     net_connect(push, endpoint);
-    NET_UNTIL(&n, net_stats(pull).connections == 1 && is_waiting());
+    NET_UNTIL(&n, net_stats(pull).connections == 1 && lookups_busy(&world.lookups) > 0);
     net_close(&n);
     let_go();
 }
@@ -342,10 +293,10 @@ a_look_up_for_which_there_was_no_thread_says_so(void **state)
 
     (void)state;
     open_named(&n);
-    hold(true);
+    lookups_hold(&world.lookups, true);
     for (int i = 0; i < 4; i++)
         connect_named(net_sock(&n, SENNIT_PUSH, NULL), 9);
-    NET_UNTIL(&n, waiting() == 4);
+    NET_UNTIL(&n, lookups_busy(&world.lookups) == 4);
     opts.connect_timeout_ms = 10;
     push = net_sock(&n, SENNIT_PUSH, &opts);
     net_connect(push, "tcp://quick.test:9");
@@ -370,7 +321,7 @@ a_look_up_has_the_connect_timeout_too(void **state)
     (void)state;
     open_named(&n);
     answer(1);
-    hold(true);
+    lookups_hold(&world.lookups, true);
     opts.connect_timeout_ms = 50;
     pull = net_sock(&n, SENNIT_PULL, NULL);
     push = net_sock(&n, SENNIT_PUSH, &opts);
@@ -383,8 +334,8 @@ a_look_up_has_the_connect_timeout_too(void **state)
     assert_true(event.at - began >= 50 * MS);
     net_event(&n, push, SENNIT_EVENT_RETRYING);
     /* What is found too late is for the next attempt, or dropped. */
-    hold(false);
-    NET_UNTIL(&n, net_stats(pull).connections == 1 && !is_waiting());
+    lookups_hold(&world.lookups, false);
+    NET_UNTIL(&n, net_stats(pull).connections == 1 && lookups_busy(&world.lookups) == 0);
     for (int i = 0; i < 20; i++)
         assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
     assert_int_equal(net_stats(pull).connections, 1);
@@ -421,7 +372,7 @@ when_the_first_address_is_dead_the_second_is_tried_at_once(void **state)
     assert_memory_equal(event.address, "127.0.0.1:", 10);
     assert_int_equal(sennit_sock_next_event(push, &event), SENNIT_OK);
     assert_int_equal(event.kind, SENNIT_EVENT_CONNECTED);
-    assert_int_equal(asked(), 1);
+    assert_int_equal(lookups_asked(&world.lookups), 1);
     net_close(&n);
 }
 
@@ -447,7 +398,7 @@ numbers_and_localhost_ask_nobody(void **state)
         net_connect(push, endpoint);
         NET_UNTIL(&n, net_stats(pull).connections == i + 1);
     }
-    assert_int_equal(asked(), 0);
+    assert_int_equal(lookups_asked(&world.lookups), 0);
     net_close(&n);
 }
 
@@ -467,7 +418,7 @@ look_ups_run_on_another_thread_with_every_signal_blocked(void **state)
     opts.ipv6 = true;
     push = net_sock(&n, SENNIT_PUSH, &opts);
     connect_named(push, 9);
-    NET_UNTIL(&n, asked() > 0);
+    NET_UNTIL(&n, lookups_asked(&world.lookups) > 0);
     net_close(&n);
     assert_false(world.signals);
     assert_false(world.same_thread);
@@ -491,21 +442,21 @@ what_a_resolver_may_answer_wrongly_only_fails_the_attempt(void **state)
     event = net_event(&n, push, SENNIT_EVENT_CONNECT_FAILED);
     assert_int_equal(event.err, SENNIT_ENODEV);
     assert_string_equal(event.reason, "the host has no address");
-    pthread_mutex_lock(&world.lock);
+    pthread_mutex_lock(&world.lookups.lock);
     world.err = SENNIT_EACCES;
-    pthread_mutex_unlock(&world.lock);
+    pthread_mutex_unlock(&world.lookups.lock);
     do
         event = net_event(&n, push, SENNIT_EVENT_CONNECT_FAILED);
     while (event.err == SENNIT_ENODEV);
     assert_int_equal(event.err, SENNIT_EACCES);
     assert_string_equal(event.reason, "the resolver found no address");
     /* More than it may have found. */
-    pthread_mutex_lock(&world.lock);
+    pthread_mutex_lock(&world.lookups.lock);
     world.err = SENNIT_OK;
     world.count = 1000000;
     for (size_t i = 0; i < SENNIT_RESOLVED_MAX; i++)
         world.found[i] = (sennit_ip){ .octets = { 127, 0, 0, (uint8_t)(i + 1) } };
-    pthread_mutex_unlock(&world.lock);
+    pthread_mutex_unlock(&world.lookups.lock);
     do
         event = net_event(&n, push, SENNIT_EVENT_CONNECT_FAILED);
     while (strcmp(event.address, "127.0.0.16:9") != 0);
@@ -523,19 +474,19 @@ closing_a_loop_does_not_wait_for_a_look_up(void **state)
 
     (void)state;
     open_named(&n);
-    hold(true);
+    lookups_hold(&world.lookups, true);
     for (int i = 0; i < 8; i++)
         connect_named(net_sock(&n, SENNIT_PUSH, NULL), 9);
-    NET_UNTIL(&n, waiting() == 4);
+    NET_UNTIL(&n, lookups_busy(&world.lookups) == 4);
     before = sennit_loop_now(n.loop);
     net_close(&n);
     open_named(&n);
     assert_true(sennit_loop_now(n.loop) - before < 1000 * MS);
     net_close(&n);
-    assert_true(is_waiting());
+    assert_true(lookups_busy(&world.lookups) > 0);
     let_go();
     /* A few at a time: the others were dropped unasked. */
-    assert_int_equal(asked(), 4);
+    assert_int_equal(lookups_asked(&world.lookups), 4);
 }
 
 static void
@@ -550,19 +501,19 @@ the_answer_to_a_connect_that_was_undone_is_the_next_ones(void **state)
     (void)state;
     open_named(&n);
     answer(1);
-    hold(true);
+    lookups_hold(&world.lookups, true);
     pull = net_sock(&n, SENNIT_PULL, NULL);
     port = port_of(net_bind(pull, TCP));
     push = net_sock(&n, SENNIT_PUSH, NULL);
     snprintf(endpoint, sizeof endpoint, "tcp://server.test:%u", port);
     net_connect(push, endpoint);
-    NET_UNTIL(&n, is_waiting());
+    NET_UNTIL(&n, lookups_busy(&world.lookups) > 0);
     assert_int_equal(sennit_sock_disconnect(push, endpoint), SENNIT_OK);
     assert_int_equal(sennit_sock_disconnect(push, endpoint), SENNIT_ENOENT);
     net_connect(push, endpoint);
-    hold(false);
-    NET_UNTIL(&n, net_stats(pull).connections == 1 && !is_waiting());
-    assert_int_equal(asked(), 1);
+    lookups_hold(&world.lookups, false);
+    NET_UNTIL(&n, net_stats(pull).connections == 1 && lookups_busy(&world.lookups) == 0);
+    assert_int_equal(lookups_asked(&world.lookups), 1);
     for (int i = 0; i < 20; i++)
         assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
     assert_int_equal(net_stats(pull).connections, 1);
@@ -581,11 +532,11 @@ a_forked_child_may_close_its_copy_in_the_middle_of_a_look_up(void **state)
     (void)state;
     open_named(&n);
     answer(1);
-    hold(true);
+    lookups_hold(&world.lookups, true);
     pull = net_sock(&n, SENNIT_PULL, NULL);
     push = net_sock(&n, SENNIT_PUSH, NULL);
     connect_named(push, port_of(net_bind(pull, TCP)));
-    NET_UNTIL(&n, is_waiting());
+    NET_UNTIL(&n, lookups_busy(&world.lookups) > 0);
     child = fork();
     if (child == 0) {
         alarm(10);
@@ -595,7 +546,7 @@ a_forked_child_may_close_its_copy_in_the_middle_of_a_look_up(void **state)
     assert_true(child > 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    hold(false);
+    lookups_hold(&world.lookups, false);
     NET_UNTIL(&n, net_stats(pull).connections == 1);
     net_close(&n);
 }

@@ -3,26 +3,20 @@
  * of malloc are counted (lib/fail_malloc.h). */
 #include "sennit_test.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "fail_malloc.h"
 #include "io/resolver.h"
+#include "lookups.h"
 
 /* As many as look up at a time. */
 #define THREADS 4
 
-/* Every host is 127.0.0.1. Any thread, under the lock. */
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool held; /* look-ups wait until it is false */
-    unsigned busy;
-    unsigned asked;
-} world = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+static lookups world = LOOKUPS_INIT;
 
+/* Every host is 127.0.0.1. */
 static sennit_err
 resolve(void *arg, const char *host, bool ipv6, sennit_ip found[SENNIT_RESOLVED_MAX],
         size_t *found_count)
@@ -31,48 +25,11 @@ resolve(void *arg, const char *host, bool ipv6, sennit_ip found[SENNIT_RESOLVED_
     (void)host;
     (void)ipv6;
     pthread_mutex_lock(&world.lock);
-    world.asked++;
-    world.busy++;
-    pthread_cond_broadcast(&world.changed);
-    while (world.held)
-        pthread_cond_wait(&world.changed, &world.lock);
-    world.busy--;
-    pthread_cond_broadcast(&world.changed);
+    lookups_run(&world, true);
     pthread_mutex_unlock(&world.lock);
     found[0] = (sennit_ip){ .octets = { 127, 0, 0, 1 } };
     *found_count = 1;
     return SENNIT_OK;
-}
-
-static void
-hold(bool on)
-{
-    pthread_mutex_lock(&world.lock);
-    world.held = on;
-    if (on)
-        world.asked = 0;
-    pthread_cond_broadcast(&world.changed);
-    pthread_mutex_unlock(&world.lock);
-}
-
-static void
-until_busy(unsigned count)
-{
-    pthread_mutex_lock(&world.lock);
-    while (world.busy != count)
-        pthread_cond_wait(&world.changed, &world.lock);
-    pthread_mutex_unlock(&world.lock);
-}
-
-static unsigned
-asked(void)
-{
-    unsigned count;
-
-    pthread_mutex_lock(&world.lock);
-    count = world.asked;
-    pthread_mutex_unlock(&world.lock);
-    return count;
 }
 
 typedef struct question {
@@ -91,15 +48,15 @@ open_resolver(void)
     wake_fd = eventfd(0, EFD_CLOEXEC);
     assert_true(wake_fd >= 0);
     assert_int_equal(sni_resolver_new(&resolver, &hook, wake_fd), SENNIT_OK);
-    hold(true);
+    lookups_reset(&world, true);
 }
 
 /* Nothing hangs when it goes: its threads are gone with it. */
 static void
 close_resolver(void)
 {
-    hold(false);
-    until_busy(0);
+    lookups_hold(&world, false);
+    lookups_until_busy(&world, 0);
     sni_resolver_free(resolver);
     close(wake_fd);
 }
@@ -136,7 +93,7 @@ occupy_all(question busy[THREADS])
 
         snprintf(host, sizeof host, "h%d.test", i);
         ask(&busy[i], host);
-        until_busy((unsigned)i + 1);
+        lookups_until_busy(&world, (unsigned)i + 1);
     }
 }
 
@@ -167,12 +124,12 @@ what_no_thread_has_begun_is_given_up_at_once(void **state)
         assert_int_equal(fail_malloc_live(), live);
     }
     ask(&late[0], "late.test");
-    hold(false);
+    lookups_hold(&world, false);
     for (int i = 0; i < THREADS + 1; i++)
         assert_int_equal(await()->err, SENNIT_OK);
     assert_null(sni_resolver_next(resolver));
     assert_int_equal(late[0].lookup.found_count, 1);
-    assert_int_equal(asked(), THREADS + 1);
+    assert_int_equal(lookups_asked(&world), THREADS + 1);
     close_resolver();
 }
 
@@ -185,28 +142,28 @@ who_asks_again_gets_the_answer_to_what_was_asked_before(void **state)
     (void)state;
     open_resolver();
     ask(&dead, "dead.test");
-    until_busy(1);
+    lookups_until_busy(&world, 1);
     for (int i = 0; i < 2 * THREADS; i++) {
         assert_true(sni_resolver_forget(resolver, &dead.op));
         assert_null(dead.op.why);
         ask(&dead, "dead.test");
     }
-    assert_int_equal(asked(), 1);
+    assert_int_equal(lookups_asked(&world), 1);
     /* For somebody else, and for other families, it is another look-up. */
     ask(&other, "dead.test");
-    until_busy(2);
+    lookups_until_busy(&world, 2);
     assert_true(sni_resolver_forget(resolver, &other.op));
     other.lookup.ipv6 = true;
     assert_int_equal(sni_resolver_submit(resolver, &other.op), SENNIT_OK);
-    until_busy(3);
-    hold(false);
+    lookups_until_busy(&world, 3);
+    lookups_hold(&world, false);
     for (int i = 0; i < 2; i++)
         assert_int_equal(await()->err, SENNIT_OK);
-    until_busy(0);
+    lookups_until_busy(&world, 0);
     assert_null(sni_resolver_next(resolver));
     assert_int_equal(dead.lookup.found_count, 1);
     assert_int_equal(other.lookup.found_count, 1);
-    assert_int_equal(asked(), 3);
+    assert_int_equal(lookups_asked(&world), 3);
     close_resolver();
 }
 
