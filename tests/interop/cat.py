@@ -7,41 +7,74 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
-import time
+import threading
 
 from peer import DEADLINE
 from raw import RawListener, Wire
-from suite import equal, main, until
+from suite import appears, equal, main, until
 
 
 class Cat:
     """A running `sennit cat`."""
 
     def __init__(self, bench, *args, stdout=subprocess.PIPE):
-        # A file, not a pipe: nobody has to read it while something else is awaited.
-        self.errors = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(
-            [os.path.join(bench.bin, "sennit"), *args], text=True, bufsize=1,
-            stdin=subprocess.PIPE, stdout=stdout, stderr=self.errors)
+        # Not Popen's PIPE: communicate() would read it beside the thread.
+        reading, writing = os.pipe()
+        try:
+            self.process = subprocess.Popen(
+                [os.path.join(bench.bin, "sennit"), *args], text=True, bufsize=1,
+                stdin=subprocess.PIPE, stdout=stdout, stderr=writing)
+        finally:
+            os.close(writing)
+        self.said = b""  # on stderr, whole lines; it and `ended` under `more`
+        self.ended = False
+        self.more = threading.Condition()
+        self.reader = threading.Thread(target=self.read, args=(reading,), daemon=True)
+        self.reader.start()
         bench.processes.append(self)
+
+    def read(self, descriptor):
+        """The thread that reads its stderr, until it ends."""
+        with open(descriptor, "rb") as lines:
+            for line in lines:
+                with self.more:
+                    self.said += line
+                    self.more.notify_all()
+        with self.more:
+            self.ended = True
+            self.more.notify_all()
 
     def kill(self):
         self.process.kill()
         self.process.communicate()
 
     def stderr(self):
-        # Not read(): the program writes where this file's one offset is.
-        return os.pread(self.errors.fileno(), 1 << 20, 0).decode()
+        """All that it has said there, to the last octet once it has ended."""
+        if self.process.poll() is not None:
+            self.reader.join(DEADLINE)
+            assert not self.reader.is_alive(), "it has ended, and its stderr has not"
+        with self.more:
+            return self.said.decode()
 
-    def listening(self):
-        """The endpoint it says it listens on."""
-        def line():
-            lines = self.stderr().splitlines()
-            found = [text.split(" ")[1] for text in lines if text.startswith("listening ")]
-            assert found or self.process.poll() is None, self.stderr()
-            return found[0] if found else time.sleep(0.002)
-        return until("it listens", line)
+    def says(self, what, find):
+        """Waits until find(what it has said on stderr) gives something true; that is
+        given back. Fails as soon as it has ended without."""
+        with self.more:
+            self.more.wait_for(lambda: self.ended or find(self.said.decode()), DEADLINE)
+            text = self.said.decode()
+        found = find(text)
+        assert found, f"never happened: {what}; it said {text!r}"
+        return found
+
+    def listening(self, *side):
+        """The endpoint it says it listens on, on that side of a proxy."""
+        words = ["listening", *side]
+
+        def endpoint(text):
+            lines = [line.split(" ") for line in text.splitlines()]
+            return next((line[len(words)] for line in lines
+                         if line[:len(words)] == words), None)
+        return self.says(" ".join(words), endpoint)
 
     def end(self, code=0):
         """Its whole output, when it ends with `code`."""
@@ -235,8 +268,7 @@ def forgets_what_was_mended(bench):
     endpoint = nobody(bench)
     cat = Cat(bench, "cat", "req", "--connect", endpoint, "--send", "x", "--verbose",
               "--timeout", "2000")
-    until("it is refused", lambda: "event CONNECT_FAILED" in cat.stderr()
-          or time.sleep(0.002))
+    cat.says("it is refused", lambda text: "event CONNECT_FAILED" in text)
     rep = bench.theirs("REP")
     until("the address is free", lambda: rep.try_bind(endpoint))
     equal(rep.recv(), [b"x"], "request")
@@ -419,7 +451,7 @@ def echo_of_more_than_the_queues_hold(bench):
     server = Cat(bench, "cat", "router", "--bind", "ipc://" + path, "--echo", "--count",
                  str(count + 1), "--endpoint-file", path + ".ready",
                  stdout=subprocess.DEVNULL)
-    until("it listens", lambda: os.path.exists(path + ".ready") or time.sleep(0.002))
+    appears(path + ".ready")
     with open(path + ".out", "w+", encoding="ascii") as output:
         client = Cat(bench, "cat", "dealer", "--connect", "ipc://" + path, "--send", "x",
                      "--stdin", "--recv", "--count", str(count + 1), stdout=output)
@@ -438,7 +470,7 @@ def writes_the_endpoint_file(bench):
     path = bench.path()
     cat = Cat(bench, "cat", "pull", "--bind", TCP, "--bind", f"ipc://{path}.sock",
               "--endpoint-file", path, "--count", "2")
-    until("the file appears", lambda: os.path.exists(path) or time.sleep(0.002))
+    appears(path)
     with open(path, encoding="ascii") as file:
         endpoints = file.read().splitlines()
     equal(endpoints, [cat.listening(), f"ipc://{path}.sock"], "endpoints")
@@ -456,7 +488,7 @@ def signals_end_it(bench):
         path = bench.path()
         cat = Cat(bench, "cat", "pull", "--bind", f"ipc://{path}.sock", "--endpoint-file",
                   path)
-        until("it is up", lambda path=path: os.path.exists(path) or time.sleep(0.002))
+        appears(path)
         assert os.path.exists(path + ".sock")
         cat.process.send_signal(number)
         cat.end(-number)
@@ -497,8 +529,7 @@ def option_takes_effect(bench):
     push = bench.theirs("PUSH")
     push.connect(cat.listening())
     push.send([b"x" * 101])
-    until("the connection is refused", lambda: "event DISCONNECTED" in cat.stderr()
-          or time.sleep(0.002))
+    cat.says("the connection is refused", lambda text: "event DISCONNECTED" in text)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import time
 from cat import Cat, ignoring, mistake, run
 from peer import DEADLINE
 from raw import Raw
-from suite import equal, main, until
+from suite import appears, equal, main, until
 
 TCP = "tcp://127.0.0.1:*"
 
@@ -22,16 +22,8 @@ class Proxy(Cat):
     def __init__(self, bench, *more, **sides):
         args = [word for name, spec in sides.items() for word in (f"--{name}", spec)]
         super().__init__(bench, "proxy", *args, *more)
-        self.at = {name: self.endpoint(name) for name, spec in sides.items()
+        self.at = {name: self.listening(name) for name, spec in sides.items()
                    if spec.endswith("*")}
-
-    def endpoint(self, name):
-        def line():
-            lines = [text.split(" ") for text in self.stderr().splitlines()]
-            found = [words[2] for words in lines if words[:2] == ["listening", name]]
-            assert found or self.process.poll() is None, self.stderr()
-            return found[0] if found else time.sleep(0.002)
-        return until(f"the {name} listens", line)
 
     def statistics(self):
         """Asked for by a signal. The lines of its peers are kept in `peers`."""
@@ -110,13 +102,13 @@ def writes_the_endpoint_file(bench):
     path = bench.path()
     proxy = Proxy(bench, "--back", f"PUSH@ipc://{path}.back", "--endpoint-file", path,
                   front=f"PULL@ipc://{path}.front,{TCP},connect:ipc://{path}.nowhere")
-    until("the file appears", lambda: os.path.exists(path) or time.sleep(0.002))
+    appears(path)
     with open(path, encoding="ascii") as file:
         lines = [line.split(" ") for line in file.read().splitlines()]
     equal([words[0] for words in lines], ["front", "front", "back"], "sides")
     equal([lines[0][1], lines[2][1]], [f"ipc://{path}.front", f"ipc://{path}.back"],
           "endpoints that were given")
-    equal(lines[1][1], proxy.endpoint("front"), "the one that the system chose")
+    equal(lines[1][1], proxy.listening("front"), "the one that the system chose")
     pull = joined(bench, "PULL", lines[2][1])
     for side in lines[:2]:
         joined(bench, "PUSH", side[1]).send([b"x"])
@@ -150,9 +142,8 @@ def tells_events(bench):
 def tells_who_was_refused(bench):
     proxy = Proxy(bench, "--verbose", front=f"ROUTER@{TCP}", back=f"DEALER@{TCP}")
     joined(bench, "PUB", proxy.at["front"])
-    until("it tells the refusal", lambda: "HANDSHAKE_FAILED" in proxy.stderr()
-          or time.sleep(0.002))
-    line = next(line for line in proxy.stderr().splitlines() if "HANDSHAKE_FAILED" in line)
+    line = proxy.says("it tells the refusal", lambda text: next(
+        (line for line in text.splitlines() if "HANDSHAKE_FAILED" in line), None))
     for word in ("event front", proxy.at["front"], " address=127.0.0.1:", " error=E",
                  " reason="):
         assert word in line, line
@@ -165,8 +156,8 @@ def tells_topics(bench):
     for topic, told in ((b'a\x1b"\n\\\xc3\xa9', r'"a\x1b\x22\x0a\x5c\xc3\xa9"'),
                         (b"", '""'), (b"t" * 70, f'"{"t" * 64}" topic_size=70')):
         sub.subscribe(topic)
-        until("the topic is told", lambda told=told: f" topic={told}\n" in proxy.stderr()
-              or time.sleep(0.002))
+        proxy.says("the topic is told",
+                   lambda text, told=told: f" topic={told}\n" in text)
 
 
 # ---- Statistics --------------------------------------------------------------------
@@ -203,8 +194,7 @@ def tells_what_is_stuck(bench):
           [proxy.at["front"], "6de9", True, front["unread_msgs"]], "the peer that waits")
     equal([empty["endpoint"], empty["peer"], empty["ready"]], [f"ipc://{path}", 0, False],
           "the connect that nobody answers")
-    until("it tries again", lambda: proxy.statistics()["front"]["reconnects"]
-          or time.sleep(0.002))
+    until("it tries again", lambda: proxy.statistics()["front"]["reconnects"])
 
 
 def tells_of_one_request(bench):
@@ -402,7 +392,7 @@ def signals_end_it(bench):
         path = bench.path()
         proxy = Proxy(bench, "--back", f"PUSH@ipc://{path}.back", "--endpoint-file", path,
                       front=f"PULL@{TCP}")
-        until("it is up", lambda path=path: os.path.exists(path) or time.sleep(0.002))
+        appears(path)
         assert os.path.exists(path + ".back")
         proxy.process.send_signal(number)
         lines = proxy.end(-number).splitlines()
@@ -426,7 +416,7 @@ def terminate_removes_files(bench):
 def leaves_a_foreign_endpoint_file(bench):
     path = bench.path()
     proxy = Proxy(bench, "--endpoint-file", path, front=f"PULL@{TCP}", back=f"PUSH@{TCP}")
-    until("the file appears", lambda: os.path.exists(path) or time.sleep(0.002))
+    appears(path)
     with open(path + ".next", "w", encoding="ascii") as file:
         file.write("the next one's")
     os.rename(path + ".next", path)

@@ -2,7 +2,9 @@
 """Runs named cases and reports them; the frame of every program in this folder."""
 
 import argparse
+import ctypes
 import os
+import select
 import shutil
 import sys
 import tempfile
@@ -118,6 +120,26 @@ def until(what, attempt, secs=DEADLINE):
         if result:
             return result
         assert time.monotonic() < deadline, f"never happened: {what}"
+
+
+IN_MOVED_TO, IN_CREATE = 0x80, 0x100  # of sys/inotify.h
+
+
+def appears(path, secs=DEADLINE):
+    """Waits until that file is there. The kernel tells of it through inotify, which
+    Python's library lacks; the C library has it."""
+    libc, deadline = ctypes.CDLL(None), time.monotonic() + secs
+    watch = libc.inotify_init1(os.O_CLOEXEC)
+    try:
+        assert libc.inotify_add_watch(watch, os.fsencode(os.path.dirname(path)),
+                                      IN_MOVED_TO | IN_CREATE) > 0, f"no watch for {path}"
+        while not os.path.exists(path):
+            left = max(0, deadline - time.monotonic())
+            assert select.select([watch], [], [], left)[0], f"never appeared: {path}"
+            os.read(watch, 1 << 16)
+    finally:
+        if watch >= 0:
+            os.close(watch)
 
 
 def equal(got, wanted, what):
