@@ -119,12 +119,43 @@ port_of(const char *endpoint)
 }
 
 static void
-connect_named(sennit_sock *sock, unsigned port)
+connect_host(sennit_sock *sock, const char *host, unsigned port)
 {
     char endpoint[64];
 
-    snprintf(endpoint, sizeof endpoint, "tcp://server.test:%u", port);
+    snprintf(endpoint, sizeof endpoint, "tcp://%s:%u", host, port);
     net_connect(sock, endpoint);
+}
+
+static void
+connect_named(sennit_sock *sock, unsigned port)
+{
+    connect_host(sock, "server.test", port);
+}
+
+/* What else was looked up leads to no other connection. */
+static void
+check_that_it_stays_at_one(net *n, sennit_sock *pull)
+{
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(sennit_loop_turn(n->loop, 0), SENNIT_OK);
+    assert_int_equal(net_stats(pull).connections, 1);
+}
+
+static void
+close_in_a_child(net *n)
+{
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        alarm(10);
+        sennit_loop_close(n->loop);
+        _exit(0);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 /* ---- D20 --------------------------------------------------------------- */
@@ -233,7 +264,6 @@ a_few_dead_names_hold_up_no_other(void **state)
     net n;
     sennit_sock *pull;
     sennit_sock *push;
-    char endpoint[64];
 
     (void)state;
     open_named(&n);
@@ -244,9 +274,7 @@ a_few_dead_names_hold_up_no_other(void **state)
     NET_UNTIL(&n, lookups_busy(&world.lookups) == 3);
     pull = net_sock(&n, SENNIT_PULL, NULL);
     push = net_sock(&n, SENNIT_PUSH, NULL);
-    snprintf(endpoint, sizeof endpoint, "tcp://quick.test:%u",
-             port_of(net_bind(pull, TCP)));
-    net_connect(push, endpoint);
+    connect_host(push, "quick.test", port_of(net_bind(pull, TCP)));
     NET_UNTIL(&n, net_stats(pull).connections == 1);
     assert_int_equal(lookups_busy(&world.lookups), 3);
     net_close(&n);
@@ -260,7 +288,6 @@ a_dead_name_takes_one_thread_however_often_it_is_tried(void **state)
     sennit_sock *pull;
     sennit_sock *push;
     sennit_sock_opts opts = net_opts();
-    char endpoint[64];
 
     (void)state;
     open_named(&n);
@@ -274,9 +301,7 @@ a_dead_name_takes_one_thread_however_often_it_is_tried(void **state)
     assert_true(lookups_busy(&world.lookups) <= 1);
     pull = net_sock(&n, SENNIT_PULL, NULL);
     push = net_sock(&n, SENNIT_PUSH, NULL);
-    snprintf(endpoint, sizeof endpoint, "tcp://quick.test:%u",
-             port_of(net_bind(pull, TCP)));
-    net_connect(push, endpoint);
+    connect_host(push, "quick.test", port_of(net_bind(pull, TCP)));
     NET_UNTIL(&n, net_stats(pull).connections == 1 && lookups_busy(&world.lookups) > 0);
     net_close(&n);
     let_go();
@@ -336,9 +361,7 @@ a_look_up_has_the_connect_timeout_too(void **state)
     /* What is found too late is for the next attempt, or dropped. */
     lookups_hold(&world.lookups, false);
     NET_UNTIL(&n, net_stats(pull).connections == 1 && lookups_busy(&world.lookups) == 0);
-    for (int i = 0; i < 20; i++)
-        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
-    assert_int_equal(net_stats(pull).connections, 1);
+    check_that_it_stays_at_one(&n, pull);
     net_close(&n);
 }
 
@@ -391,11 +414,8 @@ numbers_and_localhost_ask_nobody(void **state)
     net_bind(pull, TCP);
     for (uint64_t i = 0; i < 2; i++) {
         sennit_sock *push = net_sock(&n, SENNIT_PUSH, NULL);
-        char endpoint[64];
 
-        snprintf(endpoint, sizeof endpoint, "tcp://%s:%u", hosts[i],
-                 port_of(sennit_sock_last_endpoint(pull)));
-        net_connect(push, endpoint);
+        connect_host(push, hosts[i], port_of(sennit_sock_last_endpoint(pull)));
         NET_UNTIL(&n, net_stats(pull).connections == i + 1);
     }
     assert_int_equal(lookups_asked(&world.lookups), 0);
@@ -514,9 +534,7 @@ the_answer_to_a_connect_that_was_undone_is_the_next_ones(void **state)
     lookups_hold(&world.lookups, false);
     NET_UNTIL(&n, net_stats(pull).connections == 1 && lookups_busy(&world.lookups) == 0);
     assert_int_equal(lookups_asked(&world.lookups), 1);
-    for (int i = 0; i < 20; i++)
-        assert_int_equal(sennit_loop_turn(n.loop, 0), SENNIT_OK);
-    assert_int_equal(net_stats(pull).connections, 1);
+    check_that_it_stays_at_one(&n, pull);
     net_close(&n);
 }
 
@@ -526,8 +544,6 @@ a_forked_child_may_close_its_copy_in_the_middle_of_a_look_up(void **state)
     net n;
     sennit_sock *pull;
     sennit_sock *push;
-    pid_t child;
-    int status;
 
     (void)state;
     open_named(&n);
@@ -537,15 +553,7 @@ a_forked_child_may_close_its_copy_in_the_middle_of_a_look_up(void **state)
     push = net_sock(&n, SENNIT_PUSH, NULL);
     connect_named(push, port_of(net_bind(pull, TCP)));
     NET_UNTIL(&n, lookups_busy(&world.lookups) > 0);
-    child = fork();
-    if (child == 0) {
-        alarm(10);
-        sennit_loop_close(n.loop);
-        _exit(0);
-    }
-    assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    close_in_a_child(&n);
     lookups_hold(&world.lookups, false);
     NET_UNTIL(&n, net_stats(pull).connections == 1);
     net_close(&n);
@@ -559,8 +567,6 @@ fork_when_a_look_up_is_done(bool close_first)
     net n;
     sennit_sock *pull;
     sennit_sock *push;
-    pid_t child;
-    int status;
 
     open_named(&n);
     answer(1);
@@ -571,15 +577,7 @@ fork_when_a_look_up_is_done(bool close_first)
     assert_int_equal(poll(&loop, 1, 10000), 1);
     if (close_first)
         sennit_sock_close(push);
-    child = fork();
-    if (child == 0) {
-        alarm(10);
-        sennit_loop_close(n.loop);
-        _exit(0);
-    }
-    assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    close_in_a_child(&n);
     net_close(&n);
 }
 
@@ -609,15 +607,12 @@ without_a_resolver_the_system_is_asked(void **state)
     sennit_sock *pull;
     sennit_sock *push;
     sennit_event event;
-    char endpoint[64];
 
     (void)state;
     net_open(&n);
     pull = net_sock(&n, SENNIT_PULL, NULL);
     push = net_sock(&n, SENNIT_PUSH, NULL);
-    snprintf(endpoint, sizeof endpoint, "tcp://0x7f000001:%u",
-             port_of(net_bind(pull, TCP)));
-    net_connect(push, endpoint);
+    connect_host(push, "0x7f000001", port_of(net_bind(pull, TCP)));
     event = net_event(&n, push, SENNIT_EVENT_CONNECTING);
     assert_memory_equal(event.address, "127.0.0.1:", 10);
     NET_UNTIL(&n, net_stats(pull).connections == 1);
