@@ -11,6 +11,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/limits.h"
+
 static net n;
 
 /* ---- readiness callbacks ----------------------------------------------- */
@@ -1020,6 +1022,41 @@ a_foreign_loop_is_told_when_memory_is_looked_for_again(void **state)
     sennit_loop_close(loop);
 }
 
+/* What is accepted and finds no memory is tried again after a while, also when there is
+ * none for the timer of that. */
+static void
+a_listener_without_memory_waits_for_it_and_does_not_spin(void **state)
+{
+    enum { CLIENTS = 8, FAILURES = 5 };
+    const char *endpoint;
+    sennit_sock *pull;
+    sennit_time began;
+    int fds[CLIENTS];
+
+    (void)state;
+    net_open(&n);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    endpoint = net_bind(pull, TCP);
+    for (int i = 0; i < CLIENTS; i++)
+        fds[i] = raw_connect(endpoint);
+    n.alloc.fail_at = n.alloc.requests + 1;
+    n.alloc.fail_count = UINT64_MAX;
+    began = sennit_loop_now(n.loop);
+    for (int i = 0; i < FAILURES; i++) {
+        uint64_t failed = n.alloc.failed;
+
+        NET_UNTIL(&n, n.alloc.failed > failed);
+    }
+    assert_true(sennit_loop_now(n.loop) - began >=
+                (FAILURES - 2) * (uint64_t)SNI_MEMORY_RETRY_NS);
+    n.alloc.fail_at = 0;
+    raw_handshake(&n, fds[CLIENTS - 1], "PUSH", "");
+    NET_UNTIL(&n, net_stats(pull).connections == 1);
+    for (int i = 0; i < CLIENTS; i++)
+        close(fds[i]);
+    net_close(&n);
+}
+
 /* ---- signals ----------------------------------------------------------- */
 
 static volatile sig_atomic_t alarms;
@@ -1302,6 +1339,7 @@ main(void)
         cmocka_unit_test(what_lies_behind_malformed_requests_is_received),
         cmocka_unit_test(a_foreign_loop_is_told_of_more_than_fits_into_a_turn),
         cmocka_unit_test(a_foreign_loop_is_told_when_memory_is_looked_for_again),
+        cmocka_unit_test(a_listener_without_memory_waits_for_it_and_does_not_spin),
         cmocka_unit_test(a_signal_ends_a_receive_that_waits),
         cmocka_unit_test(writing_to_a_peer_that_has_gone_never_raises_sigpipe),
         cmocka_unit_test(every_call_that_waits_ends_with_its_context),

@@ -55,6 +55,20 @@ sni_link_remove(sni_link *link)
     sni_link_init(link);
 }
 
+/* Moves the links of `from` to another head, so that what is added meanwhile is not among
+ * them. */
+static inline void
+sni_list_take(sni_link *to, sni_link *from)
+{
+    sni_link_init(to);
+    if (sni_list_empty(from))
+        return;
+    *to = *from;
+    to->next->prev = to;
+    to->prev->next = to;
+    sni_link_init(from);
+}
+
 /* The first link, or NULL. */
 static inline sni_link *
 sni_list_first(const sni_link *head)

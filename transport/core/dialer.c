@@ -22,11 +22,10 @@ dialer_free(sni_dialer *dialer)
 
     SNI_ASSERT(dialer->session == NULL);
     SNI_ASSERT(dialer->attempt == NULL);
-    sni_timers_stop(&loop->timers, &dialer->timer);
+    sni_retry_stop(loop, &dialer->retry);
     sni_timers_stop(&loop->timers, &dialer->linger_timer);
     sni_pipe_retire(dialer->pipe);
     sni_link_remove(&dialer->link);
-    sni_link_remove(&dialer->again);
     loop->socks_changed = true;
     sni_release(&loop->allocator, dialer->source);
     sni_release(&loop->allocator, dialer);
@@ -48,16 +47,12 @@ next_delay(sni_dialer *dialer)
     return cap / 2 + io->ops->random(io) % (cap / 2 + 1);
 }
 
-/* The heap keeps its capacity, so this fails only in a loop that never had as many
- * timers; without the timer the dialer would be silently dead. */
 static void
 wait_for(sni_dialer *dialer, sennit_time delay)
 {
     sennit_loop *loop = dialer->sock->loop;
 
-    if (sni_timers_start(&loop->timers, &dialer->timer, sni_loop_now(loop) + delay,
-                         on_retry, dialer) != SENNIT_OK)
-        sni_list_push(&loop->again_dialers, &dialer->again);
+    sni_retry_start(loop, &dialer->retry, sni_loop_now(loop) + delay, on_retry, dialer);
 }
 
 static void
@@ -127,12 +122,6 @@ on_retry(void *arg)
 }
 
 void
-sni_dialer_again(sni_dialer *dialer)
-{
-    on_retry(dialer);
-}
-
-void
 sni_dialer_attempted(sni_dialer *dialer, const sni_attempt_result *result)
 {
     sennit_sock *sock = dialer->sock;
@@ -199,7 +188,7 @@ sni_dialer_open(sennit_sock *sock, const sni_endpoint *where, const char *endpoi
     dialer->host = where->host;
     snprintf(dialer->endpoint, sizeof dialer->endpoint, "%s", endpoint);
     sni_link_init(&dialer->link);
-    sni_link_init(&dialer->again);
+    sni_retry_init(&dialer->retry);
     err = copy_source(dialer, where);
     if (err)
         goto fail_dialer;
@@ -321,7 +310,8 @@ sni_dialer_opts_changed(sni_dialer *dialer)
         return;
     if (dialer->sock->opts.reconnect_min_ms < 0)
         give_up(dialer, SENNIT_OK, "reconnect_min_ms is -1");
-    else if (dialer->timer.index_ != 0 &&
-             dialer->timer.at_ > sni_loop_now(loop) + (sennit_time)max_ms * 1000000u)
+    else if (dialer->retry.timer.index_ != 0 &&
+             dialer->retry.timer.at_ >
+                 sni_loop_now(loop) + (sennit_time)max_ms * 1000000u)
         wait_for(dialer, next_delay(dialer));
 }

@@ -3,25 +3,25 @@
 #define SENNIT_CORE_DIALER_H
 
 #include "core/attempt.h"
+#include "core/retry.h"
 #include "core/session.h"
 
 /* One connect: keeps a pipe alive from connection to connection, and tries again
  * after every kind of loss with delays that double and are jittered, so that a
  * thousand clients do not knock in step.
  *
- * Law: while it is not closing, it has an attempt, a session, a timer that runs or a
- * place in the loop's again_dialers: it is never silently dead. */
+ * Law: while it is not closing, it has an attempt, a session, or a retry that runs:
+ * it is never silently dead. */
 typedef struct sni_dialer {
     sennit_sock *sock;
     sni_link link;
-    sni_link again; /* in the loop, when there was no memory for a timer */
     sni_host host;
     sni_host *source; /* to come from, or NULL */
     char endpoint[SNI_ENDPOINT_TEXT_MAX];
     sni_pipe *pipe;
     sni_attempt *attempt;      /* NULL: connected, or waiting for the next */
     sni_session *session;      /* NULL between attempts */
-    sennit_timer timer;        /* until the next attempt */
+    sni_retry retry;           /* until the next attempt */
     sennit_timer linger_timer; /* after close */
     unsigned failures;         /* in a row: the next delay is doubled that often */
     bool closing;
@@ -49,9 +49,6 @@ void sni_dialer_lost(sni_dialer *dialer, sennit_time ready_for);
 /* What this pipe had queued was dropped: its dialer, if it has one, may have stayed only
  * for that. It has no session. */
 void sni_dialer_emptied(sni_pipe *pipe);
-
-/* Tries now what no timer could be had for. */
-void sni_dialer_again(sni_dialer *dialer);
 
 /* The socket's options are others: a wait that they would make shorter is. */
 void sni_dialer_opts_changed(sni_dialer *dialer);

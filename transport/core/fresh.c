@@ -116,16 +116,14 @@ watch_age(sni_pipe *pipe, sennit_time not_before)
     sennit_time age_max = (sennit_time)pipe->sock->opts.send_age_max_ms * 1000000u;
     sennit_time at;
 
-    if (age_max == 0 || pipe->age_timer.index_ != 0)
+    if (age_max == 0 || sni_retry_runs(&pipe->aging))
         return;
     at = sni_outq_oldest_unbegun_at(&pipe->outq);
     if (at == SENNIT_NEVER)
         return;
     at += age_max + pipe->outq.grain + 1;
-    if (sni_timers_start(&pipe->loop->timers, &pipe->age_timer,
-                         at > not_before ? at : not_before, on_aged, pipe) != SENNIT_OK &&
-        !sni_link_linked(&pipe->aging))
-        sni_list_push(&pipe->loop->again_aging, &pipe->aging);
+    sni_retry_start(pipe->loop, &pipe->aging, at > not_before ? at : not_before, on_aged,
+                    pipe);
 }
 
 static void
@@ -167,17 +165,10 @@ sni_fresh_watch(sni_pipe *pipe)
 }
 
 void
-sni_fresh_again(sni_pipe *pipe)
-{
-    sni_link_remove(&pipe->aging);
-    watch_age(pipe, 0);
-}
-
-void
 sni_fresh_begin(sni_pipe *pipe)
 {
     pipe->particular = pipe->sock->opts.conflate || pipe->sock->opts.send_age_max_ms > 0;
-    sni_timers_stop(&pipe->loop->timers, &pipe->age_timer);
+    sni_retry_stop(pipe->loop, &pipe->aging);
     keep_time(pipe);
     if (pipe->outq.count > 0)
         begin_to_keep_time(pipe);

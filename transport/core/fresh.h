@@ -17,9 +17,6 @@ void sni_fresh_prepare(sni_pipe *pipe);
  * only while there is something that can become too old. */
 void sni_fresh_watch(sni_pipe *pipe);
 
-/* The same for one that is in the loop's list. */
-void sni_fresh_again(sni_pipe *pipe);
-
 /* conflate: moves what the connection has received to the inq and keeps only the newest
  * message. Not while the application is in the middle of one. */
 void sni_fresh_input(sni_pipe *pipe);

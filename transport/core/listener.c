@@ -38,10 +38,8 @@ accept_failed(sni_listener *listener, sennit_err err, const char *why)
     tell_failed(listener, err, why != NULL ? why : sennit_err_text(err),
                 (uint32_t)(SNI_ACCEPT_RETRY_NS / 1000000u), "");
     /* At the descriptor limit accept fails at once and for ever: wait, do not spin. */
-    if (sni_timers_start(&loop->timers, &listener->timer,
-                         sni_loop_now(loop) + SNI_ACCEPT_RETRY_NS, on_retry,
-                         listener) != SENNIT_OK)
-        sni_list_push(&loop->again_listeners, &listener->again);
+    sni_retry_start(loop, &listener->retry, sni_loop_now(loop) + SNI_ACCEPT_RETRY_NS,
+                    on_retry, listener);
 }
 
 /* A stranger is shown out, and told of. */
@@ -98,7 +96,7 @@ pump_accept(sni_listener *listener)
     sennit_loop *loop = listener->sock->loop;
 
     /* Its time comes. */
-    if (listener->timer.index_ != 0)
+    if (sni_retry_runs(&listener->retry))
         return;
     for (int n = 0; !listener->closing && !listener->accept.pending; n++) {
         if (n == SNI_ACCEPTS_PER_TURN) {
@@ -115,7 +113,7 @@ listener_free(sni_listener *listener)
 {
     sennit_loop *loop = listener->sock->loop;
 
-    sni_timers_stop(&loop->timers, &listener->timer);
+    sni_retry_stop(loop, &listener->retry);
     loop->io->ops->close(loop->io, listener->file);
     sni_link_remove(&listener->link);
     sni_link_remove(&listener->again);
@@ -138,6 +136,7 @@ listener_start(sni_listener *listener, const sni_address *bound, const char *req
              requested != NULL ? requested : listener->endpoint);
     snprintf(sock->last_endpoint, sizeof sock->last_endpoint, "%s", listener->endpoint);
     sni_link_init(&listener->again);
+    sni_retry_init(&listener->retry);
     sni_link_init(&listener->link);
     sni_link_init(&listener->handshakes);
     sni_list_push(&sock->listeners, &listener->link);

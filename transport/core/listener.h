@@ -3,6 +3,7 @@
 #define SENNIT_CORE_LISTENER_H
 
 #include "core/endpoint.h"
+#include "core/retry.h"
 #include "core/session.h"
 
 /* One bind to a stream address. When more than handshakes_max of its connections are not
@@ -14,7 +15,7 @@ typedef struct sni_listener {
     sni_link again;
     sni_file *file;
     sni_op accept;
-    sennit_timer timer;  /* after the system ran out of descriptors */
+    sni_retry retry;     /* after the system ran out of descriptors */
     sni_link handshakes; /* accepted and not READY yet, oldest first */
     uint32_t handshakes_count;
     char endpoint[SNI_ENDPOINT_TEXT_MAX];  /* as bound */

@@ -6,9 +6,9 @@
 #include "base/limits.h"
 #include "core/attempt.h"
 #include "core/dialer.h"
-#include "core/fresh.h"
 #include "core/inproc.h"
 #include "core/listener.h"
+#include "core/retry.h"
 #include "core/sock.h"
 
 /* Blocks kept for reuse: enough for a busy loop, small enough to forget. */
@@ -38,10 +38,11 @@ free_pools(sennit_loop *loop)
 static void
 init_lists(sennit_loop *loop)
 {
-    sni_link *lists[] = { &loop->socks,           &loop->dirty,      &loop->again,
-                          &loop->again_listeners, &loop->ending,     &loop->again_dialers,
-                          &loop->touched,         &loop->dead_pipes, &loop->ending_inproc,
-                          &loop->again_aging };
+    sni_link *lists[] = {
+        &loop->socks,           &loop->dirty,      &loop->again,
+        &loop->again_listeners, &loop->ending,     &loop->untimed,
+        &loop->touched,         &loop->dead_pipes, &loop->ending_inproc
+    };
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         sni_link_init(lists[i]);
@@ -371,32 +372,18 @@ sni_loop_sent(sennit_loop *loop)
         loop->gather_ns = SNI_GATHER_MAX_NS;
 }
 
-/* Moves a list's links to another head, so that what is added meanwhile waits for
- * the next turn. */
-static void
-take_list(sni_link *to, sni_link *from)
-{
-    sni_link_init(to);
-    if (sni_list_empty(from))
-        return;
-    *to = *from;
-    to->next->prev = to;
-    to->prev->next = to;
-    sni_link_init(from);
-}
-
 static void
 go_on(sennit_loop *loop)
 {
     sni_link taken;
     sni_link *link;
 
-    take_list(&taken, &loop->again);
+    sni_list_take(&taken, &loop->again);
     while ((link = sni_list_first(&taken)) != NULL) {
         sni_link_remove(link);
         sni_session_go_on(SNI_OWNER_OF(link, sni_session, again));
     }
-    take_list(&taken, &loop->again_listeners);
+    sni_list_take(&taken, &loop->again_listeners);
     while ((link = sni_list_first(&taken)) != NULL) {
         sni_link_remove(link);
         sni_listener_again(SNI_OWNER_OF(link, sni_listener, again));
@@ -405,14 +392,7 @@ go_on(sennit_loop *loop)
     if (loop->memory_at == SENNIT_NEVER || sni_loop_now(loop) < loop->memory_at)
         return;
     loop->memory_at = SENNIT_NEVER;
-    take_list(&taken, &loop->again_dialers);
-    while ((link = sni_list_first(&taken)) != NULL) {
-        sni_link_remove(link);
-        sni_dialer_again(SNI_OWNER_OF(link, sni_dialer, again));
-    }
-    take_list(&taken, &loop->again_aging);
-    while ((link = sni_list_first(&taken)) != NULL)
-        sni_fresh_again(SNI_OWNER_OF(link, sni_pipe, aging));
+    sni_retry_untimed(loop);
 }
 
 static bool
@@ -486,8 +466,7 @@ call_ready(sennit_loop *loop)
 static void
 plan_memory(sennit_loop *loop)
 {
-    if (!loop->short_of_memory && sni_list_empty(&loop->again_dialers) &&
-        sni_list_empty(&loop->again_aging))
+    if (!loop->short_of_memory && sni_list_empty(&loop->untimed))
         loop->memory_at = SENNIT_NEVER;
     else if (loop->memory_at == SENNIT_NEVER)
         loop->memory_at = sni_loop_now(loop) + SNI_MEMORY_RETRY_NS;

@@ -55,8 +55,7 @@ struct sennit_loop {
     sni_link dirty;           /* sessions with gathered output */
     sni_link again;           /* sessions that stopped with more to receive */
     sni_link again_listeners; /* listeners that stopped with more to accept */
-    sni_link again_dialers;   /* dialers for which there was no timer ... */
-    sni_link again_aging;     /* ... and pipes with something that becomes too old */
+    sni_link untimed;         /* retries for which there was no memory */
     sni_link ending;  /* sessions to be taken apart when their operations are home */
     sni_link touched; /* sockets whose callback may have something to do */
     sni_link dead_pipes;

@@ -26,7 +26,7 @@ sni_pipe_new(sni_pipe **out, sennit_loop *loop, sennit_sock *sock)
     sni_outq_init(&pipe->outq, alloc, &loop->chunks);
     sni_msgq_init(&pipe->inq, alloc);
     sni_link_init(&pipe->link);
-    sni_link_init(&pipe->aging);
+    sni_retry_init(&pipe->aging);
     if (sock != NULL && sock->assigned.size > 0 &&
         sennit_msg_init_copy(&pipe->peer.assigned, sock->assigned.data,
                              sock->assigned.size) != SENNIT_OK) {
@@ -72,8 +72,7 @@ sni_pipe_drop_output(sni_pipe *pipe)
         sni_pipe_restart_output(pipe);
         sni_pipe_count_disconnect(pipe, pipe->outq.msgs);
     }
-    sni_timers_stop(&pipe->loop->timers, &pipe->age_timer);
-    sni_link_remove(&pipe->aging);
+    sni_retry_stop(pipe->loop, &pipe->aging);
     sni_outq_fini(&pipe->outq);
     /* The frames of an unfinished message that are still to come are dropped too. */
     pipe->outq.open = open;

@@ -3,6 +3,7 @@
 #define SENNIT_CORE_PIPE_H
 
 #include "base/msgq.h"
+#include "core/retry.h"
 #include "engine/outq.h"
 #include "pattern/pattern.h"
 
@@ -36,13 +37,12 @@ typedef struct sni_pipe {
     struct sni_session *session; /* stream: the connection, or NULL */
     struct sni_inproc *inproc;   /* inproc: the rest of it; NULL: stream */
     sni_counts counts;
-    sennit_timer age_timer; /* runs while something waits that will be too old ... */
-    sni_link aging;         /* ... or it is in the loop's list, for want of memory */
-    bool particular;        /* conflates or counts the age: looks before each push */
-    bool immediate;         /* takes messages only while it has a READY connection, and
-                               drops them with it */
-    bool leaving;           /* takes no more, but what is queued still leaves */
-    bool retired;           /* takes no more; freed when the last message was read */
+    sni_retry aging; /* runs while something waits that will be too old */
+    bool particular; /* conflates or counts the age: looks before each push */
+    bool immediate;  /* takes messages only while it has a READY connection, and
+                        drops them with it */
+    bool leaving;    /* takes no more, but what is queued still leaves */
+    bool retired;    /* takes no more; freed when the last message was read */
     bool attached;
 } sni_pipe;
 
