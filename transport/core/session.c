@@ -113,62 +113,6 @@ broken(sennit_err err, const char *other)
 
 /* ---- the pump: output -------------------------------------------------- */
 
-static void on_unheard_over(void *arg);
-
-static void
-await_input_end(sni_session *session)
-{
-    sennit_loop *loop = session->sock->loop;
-
-    if (sni_timers_start(&loop->timers, &session->linger_timer,
-                         sni_loop_now(loop) + SNI_FINISH_NS, on_unheard_over,
-                         session) != SENNIT_OK)
-        sni_session_end(session, SENNIT_ENOMEM, "no memory for a timer");
-}
-
-/* What a peer that is gone has left is taken in, marks or not: it is no more than the
- * kernel's buffer. One that only does not read may go on and on. */
-static bool
-takes_the_rest(const sni_session *session)
-{
-    const sni_pipe *pipe = session->pipe;
-
-    return session->hung_up &&
-           (!session->unheard || sni_pipe_unread_bytes(pipe) + pipe->peer.notice_bytes <
-                                     SNI_UNHEARD_BYTES_MAX);
-}
-
-/* It does not read, but has said no last word either (shutdown(2) can do that). */
-static void
-on_unheard_over(void *arg)
-{
-    sni_session *session = arg;
-
-    if (session->recv.pending || session->sock->closed || !takes_the_rest(session))
-        sni_session_end(session, SENNIT_ECONNRESET, "reset by peer");
-    else
-        await_input_end(session);
-}
-
-/* The peer reads no more. What it sent before may be here and unread: it is taken in, and
- * its end is the session's. */
-static void
-stop_output(sni_session *session)
-{
-    /* Nobody reads what it sent, and nothing else can leave. */
-    if (session->sock->closed) {
-        sni_session_end(session, SENNIT_ECONNRESET, "reset by peer");
-        return;
-    }
-    (void)sni_engine_wrote(session->engine, 0);
-    sni_engine_mute(session->engine);
-    session->unheard = true;
-    session->hung_up = true;
-    sni_session_shut(session);
-    sni_session_take_turns(session);
-    await_input_end(session);
-}
-
 static void
 sent(sni_session *session)
 {
@@ -178,7 +122,7 @@ sent(sni_session *session)
     if (op->err && session->is_ending)
         return;
     if (op->err == SENNIT_ECONNRESET && session->ready) {
-        stop_output(session);
+        sni_session_unheard(session);
         return;
     }
     if (op->err) {
@@ -298,6 +242,16 @@ sni_session_subscribe(sni_session *session, bool on, sennit_bytes topic)
 
 /* ---- the pump: input --------------------------------------------------- */
 
+bool
+sni_session_takes_the_rest(const sni_session *session)
+{
+    const sni_pipe *pipe = session->pipe;
+
+    return session->hung_up &&
+           (!session->unheard || sni_pipe_unread_bytes(pipe) + pipe->peer.notice_bytes <
+                                     SNI_UNHEARD_BYTES_MAX);
+}
+
 /* Whether the pipe has room for what would be received. Back-pressure is not asking:
  * beyond a high-water mark nothing is received. */
 static bool
@@ -306,7 +260,7 @@ has_room(const sni_session *session)
     const sennit_sock_opts *opts = &session->sock->opts;
     const sni_pipe *pipe = session->pipe;
 
-    if (takes_the_rest(session))
+    if (sni_session_takes_the_rest(session))
         return true;
     if (pipe->peer.paused)
         return false;
@@ -340,7 +294,7 @@ takes_events(const sni_session *session)
         return false;
     return !session->ready || sock->closed ||
            (sock->pattern.ops->take != NULL &&
-            (!session->pipe->peer.paused || takes_the_rest(session)));
+            (!session->pipe->peer.paused || sni_session_takes_the_rest(session)));
 }
 
 /* Takes: `msg`. */

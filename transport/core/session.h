@@ -124,9 +124,13 @@ void sni_session_set_deadline(sni_session *session, sennit_time at);
 /* The handshake is done: the peer becomes one of the socket's. */
 void sni_session_become_ready(sni_session *session);
 
-/* Nobody is sent to a peer that is known to be gone; what a connect has queued waits for
- * the next connection. */
-void sni_session_shut(sni_session *session);
+/* Whether input is taken in, marks or not. What a peer that is gone has left is no more
+ * than the kernel's buffer; one that only does not read may go on and on. */
+bool sni_session_takes_the_rest(const sni_session *session);
+
+/* The peer reads no more. What it sent before may be here and unread: it is taken in, and
+ * its end is the session's. */
+void sni_session_unheard(sni_session *session);
 
 /* Everything is with the kernel and it lingers: it is to arrive. */
 void sni_session_finish(sni_session *session);

@@ -15,8 +15,10 @@ take_back(sni_io *io, sni_op *op)
         io->ops->cancel(io, op);
 }
 
-void
-sni_session_shut(sni_session *session)
+/* Nobody is sent to a peer that is known to be gone; what a connect has queued waits for
+ * the next connection. */
+static void
+shut(sni_session *session)
 {
     if (session->dialer != NULL || session->pipe == NULL)
         return;
@@ -42,7 +44,7 @@ sni_session_end(sni_session *session, sennit_err err, const char *reason)
     take_back(io, &session->recv);
     take_back(io, &session->send);
     take_back(io, &session->hangup);
-    sni_session_shut(session);
+    shut(session);
     sni_link_remove(&session->dirty);
     sni_link_remove(&session->again);
     sni_list_push(&session->sock->loop->ending, &session->ending);
@@ -54,6 +56,53 @@ no_timer(sni_session *session)
 {
     sni_session_end(session, SENNIT_ENOMEM, "no memory for a timer");
 }
+
+/* ---- a peer that reads no more ------------------------------------------ */
+
+static void on_unheard_over(void *arg);
+
+static void
+await_input_end(sni_session *session)
+{
+    sennit_loop *loop = session->sock->loop;
+
+    if (sni_timers_start(&loop->timers, &session->linger_timer,
+                         sni_loop_now(loop) + SNI_FINISH_NS, on_unheard_over,
+                         session) != SENNIT_OK)
+        no_timer(session);
+}
+
+/* It does not read, but has said no last word either (shutdown(2) can do that). */
+static void
+on_unheard_over(void *arg)
+{
+    sni_session *session = arg;
+
+    if (session->recv.pending || session->sock->closed ||
+        !sni_session_takes_the_rest(session))
+        sni_session_end(session, SENNIT_ECONNRESET, "reset by peer");
+    else
+        await_input_end(session);
+}
+
+void
+sni_session_unheard(sni_session *session)
+{
+    /* Nobody reads what it sent, and nothing else can leave. */
+    if (session->sock->closed) {
+        sni_session_end(session, SENNIT_ECONNRESET, "reset by peer");
+        return;
+    }
+    (void)sni_engine_wrote(session->engine, 0);
+    sni_engine_mute(session->engine);
+    session->unheard = true;
+    session->hung_up = true;
+    shut(session);
+    sni_session_take_turns(session);
+    await_input_end(session);
+}
+
+/* ---- lingering ----------------------------------------------------------- */
 
 /* Whether the kernel still has to deliver some of what was written. */
 static bool
