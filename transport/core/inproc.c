@@ -370,7 +370,7 @@ drop_begun(sni_pipe *near)
 {
     if (near->inproc->mate != NULL)
         sni_msgq_rollback(&near->inproc->mate->inq);
-    else
+    else if (near->inproc->couple != NULL)
         sni_couple_rollback(near);
 }
 
@@ -614,9 +614,7 @@ answer(sennit_loop *loop, sni_note *notes)
 void
 sni_inproc_answer(sennit_loop *loop)
 {
-    if (loop->inbox == NULL)
-        return;
-    if (!sni_inbox_empty(loop->inbox))
+    if (loop->inbox != NULL && !sni_inbox_empty(loop->inbox))
         answer(loop, sni_inbox_take(loop->inbox));
 }
 
@@ -1245,10 +1243,7 @@ sni_inproc_abandon(sni_pipe *pipe)
 {
     sni_inproc *end = pipe->inproc;
 
-    if (end->mate != NULL)
-        sni_msgq_rollback(&end->mate->inq);
-    else if (end->couple != NULL)
-        sni_couple_rollback(pipe);
+    drop_begun(pipe);
     /* The message that kept it is not in the middle any more. */
     if (end->due)
         sni_couple_ring(end->couple, SNI_CONNECTER);

@@ -17,10 +17,9 @@ sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
 {
     if (out == NULL)
         return;
-    *out = (sennit_sock_stats){ 0 };
+    *out = sock == NULL ? (sennit_sock_stats){ 0 } : sock->stats;
     if (sock == NULL)
         return;
-    *out = sock->stats;
     out->queued_msgs = 0;
     out->queued_bytes = 0;
     for (const sni_link *link = sock->pipes.next; link != &sock->pipes;

@@ -800,11 +800,8 @@ sennit_proxy_get_stats(const sennit_proxy *proxy, sennit_proxy_stats *out)
 {
     if (out == NULL)
         return;
-    *out = (sennit_proxy_stats){ 0 };
-    if (proxy == NULL)
-        return;
-    *out = proxy->stats;
-    out->paused = proxy->paused;
+    *out = proxy == NULL ? (sennit_proxy_stats){ 0 } : proxy->stats;
+    out->paused = proxy != NULL && proxy->paused;
 }
 
 void
