@@ -14,7 +14,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "base/list.h"
 #include "io/fork.h"
 #include "io/stream.h"
+#include "io/thread.h"
 
 /* So many names that nobody answers for hold up the others of a loop. */
 #define THREADS_MAX 4
@@ -273,20 +273,14 @@ static sennit_err
 start(sni_resolver *resolver)
 {
     worker *w = &resolver->workers[resolver->started];
-    sigset_t all;
-    sigset_t old;
-    int error;
+    sennit_err err;
 
     if (resolver->started == THREADS_MAX || resolver->queued < resolver->idle)
         return SENNIT_OK;
     w->resolver = resolver;
-    /* The application's signals are for the application's threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &old);
-    error = pthread_create(&w->thread, NULL, work, w);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (error != 0)
-        return resolver->started > 0 ? SENNIT_OK : SENNIT_ENOMEM;
+    err = sni_thread_start(&w->thread, NULL, SNI_ANY_CPU, work, w);
+    if (err)
+        return resolver->started > 0 ? SENNIT_OK : err;
     resolver->started++;
     resolver->users++;
     return SENNIT_OK;
