@@ -80,6 +80,7 @@ static const field fields[] = {
     FIELD(INT, tcp_keepalive_idle_s),
     FIELD(INT, tcp_keepalive_interval_s),
     FIELD(INT, tcp_user_timeout_ms),
+    FIELD(BOOL, tcp_reuse_port),
     FIELD(INT, tos),
     FIELD(INT, priority),
     FIELD(INT, busy_poll_us),

@@ -81,6 +81,7 @@ static const row rows[] = {
     ROW(PUSH, int, tcp_keepalive_interval_s, 1, 0, "is 0; -1 means the system's own"),
     ROW(PUSH, int, tcp_user_timeout_ms, INT_MAX, -1,
         "is negative; 0 means the system's own"),
+    ANY(PULL, bool, tcp_reuse_port, true),
     ROW(PUSH, int, tos, 255, 256, "is not from 0 to 255, or -1 for the system's own"),
     ROW(PUSH, int, priority, 0, -2, SYSTEMS),
     ROW(PUSH, int, busy_poll_us, 0, -2, SYSTEMS),

@@ -421,6 +421,58 @@ a_device_is_bound_to(void **state)
     net_close(&n);
 }
 
+/* Whoever binds must have asked for it, the first one too. */
+static void
+an_endpoint_is_shared_by_those_that_all_reuse_the_port(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *pulls[2];
+    sennit_sock *alone;
+    sennit_sock *push;
+    char endpoint[64];
+
+    (void)state;
+    net_open(&n);
+    alone = net_sock(&n, SENNIT_PULL, NULL);
+    opts.tcp_reuse_port = true;
+    for (int i = 0; i < 2; i++)
+        pulls[i] = net_sock(&n, SENNIT_PULL, &opts);
+    snprintf(endpoint, sizeof endpoint, "%s", net_bind(pulls[0], TCP));
+    assert_int_equal(option_of(listening_at(endpoint), SOL_SOCKET, SO_REUSEPORT), 1);
+    assert_int_equal(sennit_sock_bind(alone, endpoint), SENNIT_EADDRINUSE);
+    assert_int_equal(sennit_sock_bind(pulls[1], endpoint), SENNIT_OK);
+    assert_string_equal(sennit_sock_last_endpoint(pulls[1]), endpoint);
+    push = net_sock(&n, SENNIT_PUSH, NULL);
+    for (int i = 0; i < 2; i++) {
+        net_connect(push, endpoint);
+        NET_UNTIL(&n, net_stats(push).connections == 1);
+        /* Whichever it got: the other one has it when that has gone. */
+        assert_int_equal(
+            net_stats(pulls[0]).connections + net_stats(pulls[1]).connections, 1);
+        net_send(push, "hello");
+        NET_UNTIL(&n, (sennit_sock_ready(pulls[0]) | sennit_sock_ready(pulls[1])) &
+                          SENNIT_READABLE);
+        assert_int_equal(
+            sennit_sock_unbind(pulls[net_stats(pulls[1]).connections], endpoint),
+            SENNIT_OK);
+        assert_int_equal(sennit_sock_disconnect(push, endpoint), SENNIT_OK);
+        NET_UNTIL(&n, net_stats(push).connections == 0);
+        for (int k = 0; k < 2; k++)
+            (void)net_recv_flags(pulls[k], SENNIT_DONTWAIT);
+    }
+    net_close(&n);
+    net_open(&n);
+    alone = net_sock(&n, SENNIT_PULL, NULL);
+    snprintf(endpoint, sizeof endpoint, "%s", net_bind(alone, TCP));
+    pulls[0] = net_sock(&n, SENNIT_PULL, &opts);
+    assert_int_equal(sennit_sock_bind(pulls[0], endpoint), SENNIT_EADDRINUSE);
+    /* A path is nothing that is shared. */
+    assert_int_equal(sennit_sock_bind(pulls[0], "ipc://*"), SENNIT_OK);
+    assert_int_equal(sennit_sock_bind(alone, sennit_sock_last_endpoint(pulls[0])),
+                     SENNIT_EADDRINUSE);
+    net_close(&n);
+}
+
 /* What was asked for and cannot be had is an error that names it. */
 static void
 an_option_that_is_refused_is_named(void **state)
@@ -776,6 +828,7 @@ main(void)
         cmocka_unit_test(R37_a_reconnect_is_without_delay_too),
         cmocka_unit_test(a_changed_option_counts_for_the_next_connection),
         cmocka_unit_test(the_backlog_is_the_kernel_s),
+        cmocka_unit_test(an_endpoint_is_shared_by_those_that_all_reuse_the_port),
         cmocka_unit_test(a_device_is_bound_to),
         cmocka_unit_test(an_option_that_is_refused_is_named),
         cmocka_unit_test(a_number_that_is_refused_is_named),

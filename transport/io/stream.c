@@ -263,6 +263,23 @@ bind_device(int fd, const sni_address *address, const sennit_sock_opts *opts,
 /* ---- listening --------------------------------------------------------- */
 
 static sennit_err
+reuse_port(int fd, const sennit_sock_opts *opts, const char **why)
+{
+#ifdef SO_REUSEPORT
+    const option_row reuse = { opts->tcp_reuse_port, SOL_SOCKET, SO_REUSEPORT, 1,
+                               "tcp_reuse_port was refused by the system" };
+
+    return set_rows(fd, &reuse, 1, why);
+#else
+    (void)fd;
+    if (!opts->tcp_reuse_port)
+        return SENNIT_OK;
+    *why = "tcp_reuse_port is nothing this system has: bind in one loop only";
+    return SENNIT_ENOTSUP;
+#endif
+}
+
+static sennit_err
 bind_tcp(int fd, const sni_address *address)
 {
     int only6 = !address->dual;
@@ -286,6 +303,8 @@ listen_tcp(sni_listening *out, const sennit_sock_opts *opts, const char **why)
 
     if (err == SENNIT_OK)
         err = bind_device(out->fd, &out->address, opts, why);
+    if (err == SENNIT_OK)
+        err = reuse_port(out->fd, opts, why);
     if (err == SENNIT_OK)
         err = bind_tcp(out->fd, &out->address);
     if (err)

@@ -502,6 +502,11 @@ typedef struct sennit_sock_opts {
     int tcp_keepalive_idle_s;
     int tcp_keepalive_interval_s;
     int tcp_user_timeout_ms;    /* 0: the system's (TCP_MAXRT) */
+    bool tcp_reuse_port;        /* SO_REUSEPORT for binds: several sockets of one user, in
+                                   any loops and processes, that all set it may bind the
+                                   same endpoint, and the kernel spreads connections over
+                                   them. What it had put in line for one whose bind ends
+                                   is reset, and connects again */
     int tos;                    /* IP_TOS and IPV6_TCLASS, 0 .. 255; -1: the system's */
     int priority;               /* SO_PRIORITY; -1: the system's */
     int busy_poll_us;           /* SO_BUSY_POLL; -1: the system's */
