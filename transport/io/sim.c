@@ -16,6 +16,7 @@
 #include "base/assert.h"
 #include "base/list.h"
 #include "base/random.h"
+#include "io/op_queue.h"
 
 /* Octets under way; they arrive together. */
 typedef struct sim_packet {
@@ -60,9 +61,8 @@ typedef struct sim_io {
     sni_link link; /* in the world */
     sni_link files;
     unsigned files_count;
-    sni_op *done_first; /* to be given back */
-    sni_op **done_last;
-    sni_op *lookups; /* RESOLVE operations under way */
+    sni_op_queue done; /* to be given back */
+    sni_op *lookups;   /* RESOLVE operations under way */
     atomic_bool woken;
     bool killed;
 } sim_io;
@@ -859,9 +859,7 @@ sim_submit(sni_io *io, sni_op *op)
 static void
 give_back(sim_io *sio, sni_op *op)
 {
-    op->next_ = NULL;
-    *sio->done_last = op;
-    sio->done_last = &op->next_;
+    sni_op_queue_push(&sio->done, op);
     sio->sim->activity++;
 }
 
@@ -1009,25 +1007,11 @@ jump(sni_sim *sim, sennit_time until)
 }
 
 static int
-collect(sim_io *sio, sni_op **out, int max)
-{
-    int n = 0;
-
-    while (n < max && sio->done_first != NULL) {
-        out[n++] = sio->done_first;
-        sio->done_first = sio->done_first->next_;
-    }
-    if (sio->done_first == NULL)
-        sio->done_last = &sio->done_first;
-    sio->sim->activity += (uint64_t)n;
-    return n;
-}
-
-static int
 sim_reap(sni_io *io, sni_op **out, int max, sennit_time until)
 {
     sim_io *sio = sim_of(io);
     sni_sim *sim = sio->sim;
+    int count;
 
     if (until > sim->now && strikes(sim, SNI_SIM_INTERRUPT))
         return -1;
@@ -1035,13 +1019,15 @@ sim_reap(sni_io *io, sni_op **out, int max, sennit_time until)
         return 0;
     for (;;) {
         retry_all(sio);
-        if (sio->done_first != NULL || until <= sim->now ||
+        if (!sni_op_queue_empty(&sio->done) || until <= sim->now ||
             atomic_exchange(&sio->woken, false))
             break;
         if (!run_others(sim))
             jump(sim, until);
     }
-    return collect(sio, out, max);
+    count = sni_op_queue_take(&sio->done, out, max);
+    sim->activity += (uint64_t)count;
+    return count;
 }
 
 static void
@@ -1188,7 +1174,7 @@ sni_io_sim_open(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_bloc
         return SENNIT_ENOMEM;
     sio->io = (sni_io){ .ops = &sim_ops, .alloc = alloc, .recv_blocks = recv_blocks };
     sio->sim = sim;
-    sio->done_last = &sio->done_first;
+    sni_op_queue_init(&sio->done);
     atomic_init(&sio->woken, false);
     sni_link_init(&sio->files);
     sni_link_init(&sio->link);

@@ -16,10 +16,12 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/limits.h"
 #include "io/ipc_path.h"
 
 typedef struct os_address {
@@ -553,6 +555,17 @@ sni_stream_connect(int fd, const sni_address *address, bool *under_way)
     return errno == EAGAIN ? SENNIT_EAGAIN : sni_err_of_errno(errno);
 }
 
+sennit_err
+sni_stream_connect_result(int fd)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+        error = errno;
+    return sni_err_of_errno(error);
+}
+
 bool
 sni_stream_is_own(int fd)
 {
@@ -569,6 +582,48 @@ sni_stream_is_own(int fd)
            here.u.in6.sin6_port == there.u.in6.sin6_port &&
            memcmp(&here.u.in6.sin6_addr, &there.u.in6.sin6_addr,
                   sizeof here.u.in6.sin6_addr) == 0;
+}
+
+/* ---- octets ------------------------------------------------------------ */
+
+sennit_err
+sni_stream_recv(int fd, void *into, size_t room, size_t *size)
+{
+    ssize_t n;
+
+    do {
+        n = recv(fd, into, room, 0);
+    } while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        *size = (size_t)n;
+    else if (errno == EAGAIN || errno == EWOULDBLOCK)
+        return SENNIT_EAGAIN;
+    return n < 0 ? sni_err_of_errno(errno) : SENNIT_OK;
+}
+
+sennit_err
+sni_stream_send(int fd, const sennit_bytes *parts, size_t count, size_t *size)
+{
+    struct iovec vectors[SNI_SEND_PARTS];
+    struct msghdr message = { .msg_iov = vectors, .msg_iovlen = count };
+    ssize_t n;
+
+    SNI_ASSERT(count <= SNI_SEND_PARTS);
+    for (size_t i = 0; i < count; i++) {
+        const void *data = parts[i].data;
+
+        /* iovec has no const; sendmsg does not write. */
+        memcpy(&vectors[i].iov_base, &data, sizeof data);
+        vectors[i].iov_len = parts[i].size;
+    }
+    do {
+        n = sendmsg(fd, &message, MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        *size = (size_t)n;
+    else if (errno == EAGAIN || errno == EWOULDBLOCK)
+        return SENNIT_EAGAIN;
+    return n < 0 ? sni_err_of_errno(errno) : SENNIT_OK;
 }
 
 bool

@@ -49,6 +49,10 @@ sennit_err sni_stream_dial(int *out, const sni_address *address,
  * ipc listener whose backlog is full: nothing would tell when it is not). */
 sennit_err sni_stream_connect(int fd, const sni_address *address, bool *under_way);
 
+/* How a connect that was under way ended, once the socket is writable. Errors: as
+ * connect(2). */
+sennit_err sni_stream_connect_result(int fd);
+
 /* Whether a connected TCP socket is its own peer: a port that the system chooses may be
  * the very one that is called, and two ends that call each other meet. */
 bool sni_stream_is_own(int fd);
@@ -58,6 +62,11 @@ bool sni_stream_is_own(int fd);
  * Errors: EAGAIN (none), EMFILE, ENOMEM, EIO, those of an option. */
 sennit_err sni_stream_accept(int *out, int listener, const sennit_sock_opts *opts,
                              sni_address *peer, const char **why);
+
+/* Receives up to `room`, or writes up to SNI_SEND_PARTS parts; `*size` octets of them.
+ * Errors: EAGAIN (would wait); ECONNRESET and others (the connection is broken). */
+sennit_err sni_stream_recv(int fd, void *into, size_t room, size_t *size);
+sennit_err sni_stream_send(int fd, const sennit_bytes *parts, size_t count, size_t *size);
 
 /* As of sni_io_ops; `address` is the peer's, here and below. */
 bool sni_stream_undelivered(int fd, const sni_address *address);
