@@ -41,7 +41,7 @@ bind_failed(sennit_sock *sock, const char *endpoint, sennit_err err, const char 
 {
     (void)sni_loop_fail(sock->loop, err, why);
     sni_sock_event(sock, SENNIT_EVENT_BIND_FAILED, endpoint != NULL ? endpoint : "", 0,
-                   err, sock->loop->why, 0, sni_bytes(NULL, 0));
+                   err, sennit_loop_why(sock->loop), 0, sni_bytes(NULL, 0));
     return err;
 }
 
@@ -56,16 +56,13 @@ connect_failed(sennit_sock *sock, sennit_err err, const char *why)
     return sni_loop_fail(sock->loop, err, why);
 }
 
-sennit_err
-sennit_sock_bind(sennit_sock *sock, const char *endpoint)
+static sennit_err
+bind_to(sennit_sock *sock, const char *endpoint)
 {
     sni_endpoint parsed;
     const char *why = NULL;
-    sennit_err err = sni_sock_enter(sock);
+    sennit_err err = admit(sock);
 
-    if (err)
-        return err;
-    err = admit(sock);
     if (err == SENNIT_OK)
         err = parse_for(sock, endpoint, true, &parsed, &why);
     if (err == SENNIT_OK && parsed.kind == SNI_ENDPOINT_STREAM) {
@@ -79,17 +76,30 @@ sennit_sock_bind(sennit_sock *sock, const char *endpoint)
 }
 
 sennit_err
-sennit_sock_bind_fd(sennit_sock *sock, int fd)
+sennit_sock_bind(sennit_sock *sock, const char *endpoint)
 {
-    const char *why = NULL;
     sennit_err err = sni_sock_enter(sock);
 
-    if (err)
-        return err;
-    err = admit(sock);
+    return err ? err : sni_sock_leave(sock, bind_to(sock, endpoint));
+}
+
+static sennit_err
+bind_fd(sennit_sock *sock, int fd)
+{
+    const char *why = NULL;
+    sennit_err err = admit(sock);
+
     if (err == SENNIT_OK)
         err = sni_listener_adopt(sock, fd, &why);
     return err ? bind_failed(sock, NULL, err, why) : SENNIT_OK;
+}
+
+sennit_err
+sennit_sock_bind_fd(sennit_sock *sock, int fd)
+{
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_leave(sock, bind_fd(sock, fd));
 }
 
 static sni_dialer *
@@ -111,16 +121,13 @@ connects_once(sennit_sock_type type)
            type == SENNIT_SUB;
 }
 
-sennit_err
-sennit_sock_connect(sennit_sock *sock, const char *endpoint)
+static sennit_err
+connect_to(sennit_sock *sock, const char *endpoint)
 {
     sni_endpoint parsed;
     const char *why = NULL;
-    sennit_err err = sni_sock_enter(sock);
+    sennit_err err = admit(sock);
 
-    if (err)
-        return err;
-    err = admit(sock);
     if (err == SENNIT_OK)
         err = parse_for(sock, endpoint, false, &parsed, &why);
     if (err)
@@ -138,12 +145,18 @@ sennit_sock_connect(sennit_sock *sock, const char *endpoint)
 }
 
 sennit_err
-sennit_sock_connect_as(sennit_sock *sock, const char *endpoint, sennit_bytes identity)
+sennit_sock_connect(sennit_sock *sock, const char *endpoint)
 {
     sennit_err err = sni_sock_enter(sock);
 
-    if (err)
-        return err;
+    return err ? err : sni_sock_leave(sock, connect_to(sock, endpoint));
+}
+
+static sennit_err
+connect_as(sennit_sock *sock, const char *endpoint, sennit_bytes identity)
+{
+    sennit_err err;
+
     if (sock->type != SENNIT_ROUTER && sock->type != SENNIT_STREAM)
         return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
                              "only ROUTER and STREAM know peers by an identity");
@@ -154,9 +167,17 @@ sennit_sock_connect_as(sennit_sock *sock, const char *endpoint, sennit_bytes ide
         return sni_loop_fail(sock->loop, SENNIT_EINVAL,
                              "identity is not of 1 to 255 octets");
     sock->assigned = identity;
-    err = sennit_sock_connect(sock, endpoint);
+    err = connect_to(sock, endpoint);
     sock->assigned = sni_bytes(NULL, 0);
     return err;
+}
+
+sennit_err
+sennit_sock_connect_as(sennit_sock *sock, const char *endpoint, sennit_bytes identity)
+{
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_leave(sock, connect_as(sock, endpoint, identity));
 }
 
 static sennit_err
@@ -189,21 +210,19 @@ is_inproc(const char *endpoint, bool listening, sni_endpoint *parsed)
            parsed->kind == SNI_ENDPOINT_INPROC;
 }
 
-sennit_err
-sennit_sock_unbind(sennit_sock *sock, const char *endpoint)
+static sennit_err
+unbind_from(sennit_sock *sock, const char *endpoint)
 {
     static const char why[] = "this socket has not bound that endpoint";
     sni_endpoint parsed;
     sni_listener *listener;
     sni_link *next;
-    sennit_err err = sni_sock_enter(sock);
 
-    if (err)
-        return err;
     if (endpoint == NULL)
         return sni_loop_fail(sock->loop, SENNIT_EINVAL, "the endpoint is NULL");
     if (is_inproc(endpoint, true, &parsed)) {
-        err = sni_inproc_unbind(sock, parsed.name);
+        sennit_err err = sni_inproc_unbind(sock, parsed.name);
+
         return err ? not_there(sock, why) : SENNIT_OK;
     }
     listener = find_listener(sock, endpoint);
@@ -221,19 +240,25 @@ sennit_sock_unbind(sennit_sock *sock, const char *endpoint)
 }
 
 sennit_err
-sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
+sennit_sock_unbind(sennit_sock *sock, const char *endpoint)
+{
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_leave(sock, unbind_from(sock, endpoint));
+}
+
+static sennit_err
+disconnect_from(sennit_sock *sock, const char *endpoint)
 {
     static const char why[] = "this socket has not connected to that endpoint";
     sni_endpoint parsed;
     sni_dialer *dialer;
-    sennit_err err = sni_sock_enter(sock);
 
-    if (err)
-        return err;
     if (endpoint == NULL)
         return sni_loop_fail(sock->loop, SENNIT_EINVAL, "the endpoint is NULL");
     if (is_inproc(endpoint, false, &parsed)) {
-        err = sni_inproc_disconnect(sock, parsed.name);
+        sennit_err err = sni_inproc_disconnect(sock, parsed.name);
+
         return err ? not_there(sock, why) : SENNIT_OK;
     }
     dialer = find_dialer(sock, endpoint);
@@ -241,4 +266,12 @@ sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
         return not_there(sock, why);
     sni_dialer_close(dialer);
     return SENNIT_OK;
+}
+
+sennit_err
+sennit_sock_disconnect(sennit_sock *sock, const char *endpoint)
+{
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_leave(sock, disconnect_from(sock, endpoint));
 }

@@ -126,18 +126,22 @@ sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpoint,
     event->identity_size = (uint8_t)identity.size;
 }
 
-sennit_err
-sennit_sock_next_event(sennit_sock *sock, sennit_event *out)
+static sennit_err
+next_event(sennit_sock *sock, sennit_event *out)
 {
-    sennit_err err = sni_sock_enter(sock);
-
-    if (err)
-        return err;
     if (out == NULL)
         return sni_loop_fail(sock->loop, SENNIT_EINVAL, "out is NULL");
     if (!sni_events_pop(&sock->events, out))
         return sni_loop_fail(sock->loop, SENNIT_EAGAIN, "no event waits");
     return SENNIT_OK;
+}
+
+sennit_err
+sennit_sock_next_event(sennit_sock *sock, sennit_event *out)
+{
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_leave(sock, next_event(sock, out));
 }
 
 const char *

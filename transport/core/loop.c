@@ -578,15 +578,12 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     return count < 0 ? sni_loop_fail(loop, SENNIT_EINTR, "a signal arrived") : SENNIT_OK;
 }
 
-sennit_err
-sennit_loop_turn(sennit_loop *loop, int timeout_ms)
+static sennit_err
+turn_for(sennit_loop *loop, int timeout_ms)
 {
     sennit_time until = 0;
     sennit_err err;
 
-    err = sni_loop_enter(loop);
-    if (err)
-        return err;
     if (timeout_ms < 0)
         until = SENNIT_NEVER;
     else if (timeout_ms > 0)
@@ -600,17 +597,39 @@ sennit_loop_turn(sennit_loop *loop, int timeout_ms)
 }
 
 sennit_err
+sennit_loop_turn(sennit_loop *loop, int timeout_ms)
+{
+    sennit_err err = sni_loop_enter(loop);
+
+    if (err)
+        return err;
+    err = turn_for(loop, timeout_ms);
+    sni_loop_leave(loop);
+    return err;
+}
+
+static sennit_err
+run(sennit_loop *loop)
+{
+    sennit_err err = SENNIT_OK;
+
+    while (!atomic_load_explicit(&loop->stopped, memory_order_acquire) &&
+           (err == SENNIT_OK || err == SENNIT_EINTR))
+        err = turn_for(loop, -1);
+    atomic_store_explicit(&loop->stopped, false, memory_order_relaxed);
+    return err == SENNIT_EINTR ? SENNIT_OK : err;
+}
+
+sennit_err
 sennit_loop_run(sennit_loop *loop)
 {
     sennit_err err = sni_loop_enter(loop);
 
     if (err)
         return err;
-    while (!atomic_load_explicit(&loop->stopped, memory_order_acquire) &&
-           (err == SENNIT_OK || err == SENNIT_EINTR))
-        err = sennit_loop_turn(loop, -1);
-    atomic_store_explicit(&loop->stopped, false, memory_order_relaxed);
-    return err == SENNIT_EINTR ? SENNIT_OK : err;
+    err = run(loop);
+    sni_loop_leave(loop);
+    return err;
 }
 
 void
@@ -661,14 +680,12 @@ sennit_loop_fd(const sennit_loop *loop)
     return loop == NULL ? -1 : loop->io->ops->descriptor(loop->io);
 }
 
-int
-sennit_loop_timeout_ms(sennit_loop *loop)
+static int
+timeout_ms(sennit_loop *loop)
 {
     sennit_time next;
     sennit_time now;
 
-    if (loop == NULL)
-        return -1;
     /* What ended is taken apart by a turn. */
     if (has_work(loop) || loop->socks_changed ||
         (!sni_list_empty(&loop->ending) && !loop->short_of_memory))
@@ -684,16 +701,27 @@ sennit_loop_timeout_ms(sennit_loop *loop)
                                               : (int)((next - now + 999999u) / 1000000u);
 }
 
-sennit_err
-sennit_timer_start(sennit_loop *loop, sennit_timer *timer, sennit_time delay_ns,
-                   void (*fn)(void *arg), void *arg)
+int
+sennit_loop_timeout_ms(sennit_loop *loop)
 {
-    sennit_err err = sni_loop_enter(loop);
+    int ms;
+
+    if (loop == NULL)
+        return -1;
+    sni_loop_look(loop);
+    ms = timeout_ms(loop);
+    sni_loop_leave(loop);
+    return ms;
+}
+
+static sennit_err
+start_timer(sennit_loop *loop, sennit_timer *timer, sennit_time delay_ns,
+            void (*fn)(void *arg), void *arg)
+{
     sennit_time now;
     sennit_time at;
+    sennit_err err;
 
-    if (err)
-        return err;
     if (timer == NULL || fn == NULL)
         return sni_loop_fail(loop, SENNIT_EINVAL,
                              timer == NULL ? "timer is NULL" : "fn is NULL");
@@ -703,6 +731,19 @@ sennit_timer_start(sennit_loop *loop, sennit_timer *timer, sennit_time delay_ns,
     return err ? sni_loop_fail(loop, err, NULL) : SENNIT_OK;
 }
 
+sennit_err
+sennit_timer_start(sennit_loop *loop, sennit_timer *timer, sennit_time delay_ns,
+                   void (*fn)(void *arg), void *arg)
+{
+    sennit_err err = sni_loop_enter(loop);
+
+    if (err)
+        return err;
+    err = start_timer(loop, timer, delay_ns, fn, arg);
+    sni_loop_leave(loop);
+    return err;
+}
+
 void
 sennit_timer_stop(sennit_loop *loop, sennit_timer *timer)
 {
@@ -710,4 +751,5 @@ sennit_timer_stop(sennit_loop *loop, sennit_timer *timer)
         return;
     sni_loop_insist(loop, "sennit_timer_stop");
     sni_timers_stop(&loop->user_timers, timer);
+    sni_loop_leave(loop);
 }

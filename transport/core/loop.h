@@ -145,6 +145,20 @@ sni_loop_inherited(const sennit_loop *loop)
     return sni_forked_since(loop->forks);
 }
 
+/* A call is over that sni_loop_enter() and the like let in. */
+static inline void
+sni_loop_leave(sennit_loop *loop)
+{
+    (void)loop;
+}
+
+/* For calls that only read, and are not checked: sni_loop_leave() follows. */
+static inline void
+sni_loop_look(sennit_loop *loop)
+{
+    (void)loop;
+}
+
 /* As sni_loop_enter(), for a loop that is there. */
 static inline sennit_err
 sni_loop_admit(sennit_loop *loop)
@@ -157,7 +171,8 @@ sni_loop_admit(sennit_loop *loop)
     return sni_loop_owned(loop) ? SENNIT_OK : SENNIT_ETHREAD;
 }
 
-/* Whether a call on it or its sockets may go on. Errors: EINVAL (NULL), ETHREAD, ESTATE
+/* Whether a call on it or its sockets may go on; on success it is inside until
+ * sni_loop_leave(). Errors: EINVAL (NULL), ETHREAD, ESTATE
  * (inherited). */
 static inline sennit_err
 sni_loop_enter(sennit_loop *loop)
@@ -165,10 +180,10 @@ sni_loop_enter(sennit_loop *loop)
     return loop == NULL ? SENNIT_EINVAL : sni_loop_admit(loop);
 }
 
-/* The same for calls without a result. What a forked child has inherited is no other
- * thread's, whoever forked it. */
+/* The same for calls without a result, which are inside then. What a forked child has
+ * inherited is no other thread's, whoever forked it. */
 static inline void
-sni_loop_insist(const sennit_loop *loop, const char *call)
+sni_loop_insist(sennit_loop *loop, const char *call)
 {
     if (!sni_loop_owned(loop) && !sni_loop_inherited(loop))
         sni_misuse(call, "called on another thread than the loop's: "

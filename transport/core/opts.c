@@ -507,25 +507,27 @@ apply(sennit_sock *sock)
 void
 sennit_sock_get_opts(const sennit_sock *sock, sennit_sock_opts *out)
 {
-    if (out != NULL)
-        *out = sock == NULL ? (sennit_sock_opts){ 0 } : sock->opts;
+    if (out == NULL)
+        return;
+    *out = (sennit_sock_opts){ 0 };
+    if (sock == NULL)
+        return;
+    sni_loop_look(sock->loop);
+    *out = sock->opts;
+    sni_loop_leave(sock->loop);
 }
 
-sennit_err
-sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts)
+static sennit_err
+set_opts(sennit_sock *sock, const sennit_sock_opts *opts)
 {
-    const sennit_allocator *alloc;
+    const sennit_allocator *alloc = &sock->loop->allocator;
     const char *why = "";
     sennit_sock_opts wanted;
     sni_opts_owned owned;
     sennit_err err;
 
-    err = sni_sock_enter(sock);
-    if (err)
-        return err;
     if (opts == NULL)
         return sni_loop_fail(sock->loop, SENNIT_EINVAL, "opts is NULL");
-    alloc = &sock->loop->allocator;
     err = sni_opts_check(sock->type, opts, &why);
     if (err == SENNIT_OK)
         err = sni_opts_check_change(&sock->opts, opts, &why);
@@ -542,4 +544,12 @@ sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts)
     sock->opts_owned = owned;
     apply(sock);
     return SENNIT_OK;
+}
+
+sennit_err
+sennit_sock_set_opts(sennit_sock *sock, const sennit_sock_opts *opts)
+{
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_leave(sock, set_opts(sock, opts));
 }

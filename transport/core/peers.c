@@ -12,14 +12,10 @@
 
 /* ---- numbers ----------------------------------------------------------- */
 
-void
-sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
+static void
+get_stats(const sennit_sock *sock, sennit_sock_stats *out)
 {
-    if (out == NULL)
-        return;
-    *out = sock == NULL ? (sennit_sock_stats){ 0 } : sock->stats;
-    if (sock == NULL)
-        return;
+    *out = sock->stats;
     out->queued_msgs = 0;
     out->queued_bytes = 0;
     for (const sni_link *link = sock->pipes.next; link != &sock->pipes;
@@ -30,6 +26,19 @@ sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
         out->queued_bytes += pipe->outq.bytes;
         sni_inproc_add_queued(pipe, out);
     }
+}
+
+void
+sennit_sock_get_stats(const sennit_sock *sock, sennit_sock_stats *out)
+{
+    if (out == NULL)
+        return;
+    *out = (sennit_sock_stats){ 0 };
+    if (sock == NULL)
+        return;
+    sni_loop_look(sock->loop);
+    get_stats(sock, out);
+    sni_loop_leave(sock->loop);
 }
 
 /* ---- peers ------------------------------------------------------------- */
@@ -143,15 +152,11 @@ next_peer(sennit_peer *peers, size_t peers_max, size_t *count)
     return &peers[at];
 }
 
-size_t
-sennit_sock_get_peers(const sennit_sock *sock, sennit_peer *peers, size_t peers_max)
+static size_t
+get_peers(const sennit_sock *sock, sennit_peer *peers, size_t peers_max)
 {
     size_t count = 0;
 
-    if (sock == NULL)
-        return 0;
-    if (peers == NULL)
-        peers_max = 0;
     for (const sni_link *link = sock->pipes.next; link != &sock->pipes;
          link = link->next) {
         const sni_pipe *pipe = SNI_CONST_OWNER_OF(link, sni_pipe, link);
@@ -174,6 +179,19 @@ sennit_sock_get_peers(const sennit_sock *sock, sennit_peer *peers, size_t peers_
         if (out != NULL)
             fill_connection(session, out);
     }
+    return count;
+}
+
+size_t
+sennit_sock_get_peers(const sennit_sock *sock, sennit_peer *peers, size_t peers_max)
+{
+    size_t count;
+
+    if (sock == NULL)
+        return 0;
+    sni_loop_look(sock->loop);
+    count = get_peers(sock, peers, peers == NULL ? 0 : peers_max);
+    sni_loop_leave(sock->loop);
     return count;
 }
 
@@ -222,17 +240,14 @@ find_inproc(const sennit_sock *sock, uint32_t number)
 
 static const char no_connection[] = "no connection has that number";
 
-sennit_err
-sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer, const char *name,
-                          sennit_bytes *value)
+static sennit_err
+peer_property(const sennit_sock *sock, uint32_t peer, const char *name,
+              sennit_bytes *value)
 {
     const sni_session *session;
     const sni_pipe *pipe;
     sni_property wanted;
-    sennit_err err = sni_sock_enter(sock);
 
-    if (err)
-        return err;
     if (name == NULL || value == NULL)
         return sni_loop_fail(sock->loop, SENNIT_EINVAL,
                              name == NULL ? "name is NULL" : "value is NULL");
@@ -252,17 +267,21 @@ sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer, const char *na
 }
 
 sennit_err
-sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer)
+sennit_sock_peer_property(const sennit_sock *sock, uint32_t peer, const char *name,
+                          sennit_bytes *value)
 {
-    static const char reason[] = "disconnected by the application";
-    sni_session *session;
-    sni_pipe *pipe;
     sennit_err err = sni_sock_enter(sock);
 
-    if (err)
-        return err;
-    session = find_session(sock, peer);
-    pipe = session == NULL ? find_inproc(sock, peer) : NULL;
+    return err ? err : sni_sock_leave(sock, peer_property(sock, peer, name, value));
+}
+
+static sennit_err
+disconnect_peer(sennit_sock *sock, uint32_t peer)
+{
+    static const char reason[] = "disconnected by the application";
+    sni_session *session = find_session(sock, peer);
+    sni_pipe *pipe = session == NULL ? find_inproc(sock, peer) : NULL;
+
     if (session != NULL)
         sni_session_dismiss(session, true, SENNIT_OK, reason);
     else if (pipe != NULL)
@@ -272,6 +291,14 @@ sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer)
     return SENNIT_OK;
 }
 
+sennit_err
+sennit_sock_disconnect_peer(sennit_sock *sock, uint32_t peer)
+{
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_leave(sock, disconnect_peer(sock, peer));
+}
+
 /* ---- waiting for them -------------------------------------------------- */
 
 sennit_err
@@ -279,7 +306,9 @@ sennit_sock_wait_connections(sennit_sock *sock, uint64_t count, int timeout_ms)
 {
     sennit_err err = sni_sock_enter(sock);
 
-    return err ? err : sni_sock_wait(sock, &sock->stats.connections, count, timeout_ms);
+    return err ? err
+               : sni_sock_leave(sock, sni_sock_wait(sock, &sock->stats.connections, count,
+                                                    timeout_ms));
 }
 
 sennit_err
@@ -290,7 +319,9 @@ sennit_sock_wait_subscriptions(sennit_sock *sock, uint64_t count, int timeout_ms
     if (err)
         return err;
     if (sock->pattern.ops->subscription == NULL)
-        return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
-                             "only PUB and XPUB have subscribers to wait for");
-    return sni_sock_wait(sock, &sock->stats.subscriptions, count, timeout_ms);
+        err = sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
+                            "only PUB and XPUB have subscribers to wait for");
+    else
+        err = sni_sock_wait(sock, &sock->stats.subscriptions, count, timeout_ms);
+    return sni_sock_leave(sock, err);
 }

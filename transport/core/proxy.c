@@ -648,19 +648,15 @@ add_way(sennit_proxy *proxy, sennit_sock *in, sennit_sock *out,
     proxy->ways_count++;
 }
 
-sennit_err
-sennit_proxy_open(sennit_proxy **out, sennit_sock *front, sennit_sock *back,
-                  sennit_sock *captures)
+static sennit_err
+open_proxy(sennit_proxy **out, sennit_sock *front, sennit_sock *back,
+           sennit_sock *captures)
 {
     const sennit_allocator *alloc;
     const char *why = NULL;
     sennit_proxy *proxy;
-    sennit_err err = sni_sock_enter(front);
+    sennit_err err;
 
-    if (front == NULL && sni_sock_enter(back) == SENNIT_OK)
-        (void)sni_loop_fail(back->loop, err, "front is NULL");
-    if (err)
-        return err;
     if (back == NULL || out == NULL)
         return sni_loop_fail(front->loop, SENNIT_EINVAL,
                              back == NULL ? "back is NULL" : "out is NULL");
@@ -701,6 +697,17 @@ sennit_proxy_open(sennit_proxy **out, sennit_sock *front, sennit_sock *back,
     return SENNIT_OK;
 }
 
+sennit_err
+sennit_proxy_open(sennit_proxy **out, sennit_sock *front, sennit_sock *back,
+                  sennit_sock *captures)
+{
+    sennit_err err = sni_sock_enter(front);
+
+    if (front == NULL && sni_sock_enter(back) == SENNIT_OK)
+        return sni_sock_leave(back, sni_loop_fail(back->loop, err, "front is NULL"));
+    return err ? err : sni_sock_leave(front, open_proxy(out, front, back, captures));
+}
+
 static sennit_err
 check_control(const sennit_proxy *proxy, const sennit_sock *control, const char **why)
 {
@@ -723,21 +730,30 @@ check_control(const sennit_proxy *proxy, const sennit_sock *control, const char 
     return may_control(sennit_sock_get_type(control)) ? SENNIT_OK : SENNIT_ENOTSUP;
 }
 
-sennit_err
-sennit_proxy_steer(sennit_proxy *proxy, sennit_sock *control)
+static sennit_err
+steer(sennit_proxy *proxy, sennit_sock *control)
 {
     const char *why = NULL;
-    sennit_err err = sni_loop_enter(proxy == NULL ? NULL : proxy->loop);
+    sennit_err err = check_control(proxy, control, &why);
 
-    if (err)
-        return err;
-    err = check_control(proxy, control, &why);
     if (err)
         return sni_loop_fail(proxy->loop, err, why);
     proxy->control = control;
     control->proxy = proxy;
     sennit_sock_on_ready(control, SENNIT_READABLE, on_control, proxy);
     return SENNIT_OK;
+}
+
+sennit_err
+sennit_proxy_steer(sennit_proxy *proxy, sennit_sock *control)
+{
+    sennit_err err = sni_loop_enter(proxy == NULL ? NULL : proxy->loop);
+
+    if (err)
+        return err;
+    err = steer(proxy, control);
+    sni_loop_leave(proxy->loop);
+    return err;
 }
 
 void
@@ -748,6 +764,7 @@ sennit_proxy_pause(sennit_proxy *proxy)
     sni_loop_insist(proxy->loop, "sennit_proxy_pause");
     proxy->paused = true;
     settle(proxy);
+    sni_loop_leave(proxy->loop);
 }
 
 void
@@ -758,6 +775,7 @@ sennit_proxy_resume(sennit_proxy *proxy)
     sni_loop_insist(proxy->loop, "sennit_proxy_resume");
     proxy->paused = false;
     settle(proxy);
+    sni_loop_leave(proxy->loop);
 }
 
 void
@@ -767,6 +785,7 @@ sennit_proxy_stop(sennit_proxy *proxy)
         return;
     sni_loop_insist(proxy->loop, "sennit_proxy_stop");
     end(proxy, SENNIT_OK);
+    sni_loop_leave(proxy->loop);
 }
 
 bool
@@ -807,9 +826,13 @@ sennit_proxy_get_stats(const sennit_proxy *proxy, sennit_proxy_stats *out)
 void
 sennit_proxy_close(sennit_proxy *proxy)
 {
+    sennit_loop *loop;
+
     if (proxy == NULL)
         return;
-    sni_loop_insist(proxy->loop, "sennit_proxy_close");
+    loop = proxy->loop;
+    sni_loop_insist(loop, "sennit_proxy_close");
     end(proxy, SENNIT_OK);
     proxy->alloc->release(proxy->alloc->arg, proxy);
+    sni_loop_leave(loop);
 }

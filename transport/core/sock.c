@@ -26,6 +26,16 @@ sni_sock_touch(sennit_sock *sock)
         sni_list_push(&sock->loop->touched, &sock->touched);
 }
 
+static unsigned
+look(sennit_sock *sock)
+{
+    unsigned ready = sni_pattern_ready(&sock->pattern);
+
+    if (!(ready & SENNIT_READABLE))
+        found_nothing(sock);
+    return ready | (sock->events.count > 0 ? SENNIT_EVENTS : 0);
+}
+
 unsigned
 sennit_sock_ready(sennit_sock *sock)
 {
@@ -34,10 +44,9 @@ sennit_sock_ready(sennit_sock *sock)
     if (sock == NULL)
         return 0;
     sni_loop_insist(sock->loop, "sennit_sock_ready");
-    ready = sni_pattern_ready(&sock->pattern);
-    if (!(ready & SENNIT_READABLE))
-        found_nothing(sock);
-    return ready | (sock->events.count > 0 ? SENNIT_EVENTS : 0);
+    ready = look(sock);
+    sni_loop_leave(sock->loop);
+    return ready;
 }
 
 void
@@ -51,6 +60,7 @@ sennit_sock_on_ready(sennit_sock *sock, unsigned interest, sennit_sock_fn *fn, v
     sock->interest = interest;
     sni_link_remove(&sock->touched);
     sni_sock_touch(sock);
+    sni_loop_leave(sock->loop);
 }
 
 void
@@ -60,7 +70,7 @@ sni_sock_call(sennit_sock *sock)
 
     if (sock->on_ready == NULL || sock->closed || sock->in_call)
         return;
-    ready = sennit_sock_ready(sock) & sock->interest;
+    ready = look(sock) & sock->interest;
     if (ready == 0) {
         if (sni_pattern_pending(&sock->pattern))
             sni_sock_touch(sock);
@@ -96,18 +106,15 @@ sennit_sock_last_endpoint(const sennit_sock *sock)
 
 /* ---- opening and closing ----------------------------------------------- */
 
-sennit_err
-sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
-                 const sennit_sock_opts *opts)
+static sennit_err
+open_sock(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
+          const sennit_sock_opts *opts)
 {
     static const sennit_sock_opts defaults = SENNIT_SOCK_OPTS_DEFAULT;
     const char *why = "";
     sennit_sock *sock;
     sennit_err err;
 
-    err = sni_loop_enter(loop);
-    if (err)
-        return err;
     if (out == NULL)
         return sni_loop_fail(loop, SENNIT_EINVAL, "out is NULL");
     if ((unsigned)type > SENNIT_STREAM)
@@ -150,6 +157,19 @@ fail_sock:
 fail_admission:
     sni_context_dismiss(loop->context);
     return sni_loop_fail(loop, err, NULL);
+}
+
+sennit_err
+sennit_sock_open(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
+                 const sennit_sock_opts *opts)
+{
+    sennit_err err = sni_loop_enter(loop);
+
+    if (err)
+        return err;
+    err = open_sock(out, loop, type, opts);
+    sni_loop_leave(loop);
+    return err;
 }
 
 bool
@@ -222,15 +242,11 @@ close_connections(sennit_sock *sock)
     }
 }
 
-void
-sennit_sock_close(sennit_sock *sock)
+static void
+close_sock(sennit_sock *sock)
 {
-    sennit_loop *loop;
+    sennit_loop *loop = sock->loop;
 
-    if (sock == NULL)
-        return;
-    loop = sock->loop;
-    sni_loop_insist(loop, "sennit_sock_close");
     if (sock->closed)
         return;
     /* A shutdown before it is none that it lingers at. */
@@ -252,13 +268,63 @@ sennit_sock_close(sennit_sock *sock)
 }
 
 void
+sennit_sock_close(sennit_sock *sock)
+{
+    sennit_loop *loop;
+
+    if (sock == NULL)
+        return;
+    loop = sock->loop;
+    sni_loop_insist(loop, "sennit_sock_close");
+    close_sock(sock);
+    sni_loop_leave(loop);
+}
+
+void
 sni_sock_abandon(sennit_sock *sock)
 {
     sock->opts.linger_ms = 0;
     if (sock->closed)
         close_connections(sock);
     else
-        sennit_sock_close(sock);
+        close_sock(sock);
+}
+
+/* ---- flushing ----------------------------------------------------------- */
+
+/* Hands what this socket has gathered to the kernel. */
+static void
+flush(sennit_sock *sock)
+{
+    sni_link *dirty = &sock->loop->dirty;
+    sni_link *again = &sock->loop->again;
+    sni_link *next;
+
+    for (sni_link *link = dirty->next; link != dirty; link = next) {
+        sni_session *session = SNI_OWNER_OF(link, sni_session, dirty);
+
+        next = link->next;
+        if (session->sock == sock)
+            sni_session_flush(session);
+    }
+    /* Those that have stopped to let others have a turn hold gathered messages too. */
+    for (sni_link *link = again->next; link != again; link = next) {
+        sni_session *session = SNI_OWNER_OF(link, sni_session, again);
+
+        next = link->next;
+        if (session->sock == sock)
+            sni_session_flush(session);
+    }
+}
+
+void
+sennit_sock_flush(sennit_sock *sock)
+{
+    if (sock == NULL || sni_loop_inherited(sock->loop))
+        return;
+    sni_loop_insist(sock->loop, "sennit_sock_flush");
+    flush(sock);
+    sni_loop_leave(sock->loop);
 }
 
 /* ---- subscribing ------------------------------------------------------- */
@@ -280,15 +346,13 @@ why_not_subscribed(const sennit_sock *sock, sennit_err err)
 static sennit_err
 subscribe(sennit_sock *sock, bool on, sennit_bytes prefix)
 {
-    sennit_err err = sni_sock_enter(sock);
+    sennit_err err;
 
-    if (err)
-        return err;
     if (prefix.data == NULL && prefix.size > 0)
         return sni_loop_fail(sock->loop, SENNIT_EINVAL,
                              "prefix is of more than 0 octets, and its data NULL");
     err = sni_pattern_subscribe(&sock->pattern, on, prefix);
-    sennit_sock_flush(sock);
+    flush(sock);
     return err ? sni_loop_fail(sock->loop, err, why_not_subscribed(sock, err))
                : SENNIT_OK;
 }
@@ -296,13 +360,17 @@ subscribe(sennit_sock *sock, bool on, sennit_bytes prefix)
 sennit_err
 sennit_sock_subscribe(sennit_sock *sock, sennit_bytes prefix)
 {
-    return subscribe(sock, true, prefix);
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_leave(sock, subscribe(sock, true, prefix));
 }
 
 sennit_err
 sennit_sock_unsubscribe(sennit_sock *sock, sennit_bytes prefix)
 {
-    return subscribe(sock, false, prefix);
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_leave(sock, subscribe(sock, false, prefix));
 }
 
 /* ---- sending and receiving --------------------------------------------- */
@@ -329,14 +397,14 @@ wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
     if (!sock->closed)
         return err;
     loop->socks_changed = true;
-    return sni_sock_enter(sock);
+    return sni_sock_open_still(sock);
 }
 
 sennit_err
 sni_sock_wait(sennit_sock *sock, const uint64_t *reached, uint64_t count, int timeout_ms)
 {
     sennit_time until = 0;
-    sennit_err err = sni_sock_enter(sock);
+    sennit_err err = SENNIT_OK;
 
     while (err == SENNIT_OK && *reached < count)
         err = wait_turn(sock, timeout_ms, &until);
@@ -401,16 +469,14 @@ wrong_arguments(sennit_sock *sock, const sennit_msg *msg, bool sending)
     return sni_loop_fail(sock->loop, SENNIT_EINVAL, msg == NULL ? "msg is NULL" : why);
 }
 
-sennit_err
-sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
+static sennit_err
+send_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     bool more = flags & SENNIT_MORE;
     waiting wait = { false, 0 };
-    sennit_err err = sni_sock_enter(sock);
+    sennit_err err = SENNIT_OK;
     size_t size;
 
-    if (err)
-        return err;
     if ((msg == NULL) | ((flags & ~(SENNIT_DONTWAIT | SENNIT_MORE)) != 0))
         return wrong_arguments(sock, msg, true);
     size = sni_msg_size_of(sni_msg_of(msg));
@@ -436,14 +502,20 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 }
 
 sennit_err
-sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
+sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
+{
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_leave(sock, send_frame(sock, msg, flags));
+}
+
+static sennit_err
+receive_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     sni_msg taken;
     waiting wait = { false, 0 };
-    sennit_err err = sni_sock_enter(sock);
+    sennit_err err = SENNIT_OK;
 
-    if (err)
-        return err;
     if ((msg == NULL) | ((flags & ~SENNIT_DONTWAIT) != 0))
         return wrong_arguments(sock, msg, false);
     sennit_msg_init(sni_msg_public(&taken));
@@ -468,19 +540,23 @@ sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
     return err;
 }
 
-/* Memory that a call was given is not there. Errors: as sni_sock_enter(). */
-static sennit_err
-no_data(const sennit_sock *sock)
+sennit_err
+sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     sennit_err err = sni_sock_enter(sock);
 
-    return err ? err
-               : sni_loop_fail(sock->loop, SENNIT_EINVAL,
-                               "data is NULL, and size is not 0");
+    return err ? err : sni_sock_leave(sock, receive_frame(sock, msg, flags));
 }
 
-sennit_err
-sennit_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
+/* Memory that a call was given is not there. */
+static sennit_err
+no_data(const sennit_sock *sock)
+{
+    return sni_loop_fail(sock->loop, SENNIT_EINVAL, "data is NULL, and size is not 0");
+}
+
+static sennit_err
+send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
 {
     sennit_msg msg;
     sennit_err err = SENNIT_OK;
@@ -493,16 +569,24 @@ sennit_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigne
     else
         err = sennit_msg_init_copy(&msg, data, size);
     if (err == SENNIT_OK)
-        err = sennit_sock_send(sock, &msg, flags);
-    else if (sni_sock_enter(sock) == SENNIT_OK)
+        err = send_frame(sock, &msg, flags);
+    else
         (void)sni_loop_fail(sock->loop, err, NULL);
     sennit_msg_fini(&msg);
     return err;
 }
 
 sennit_err
-sennit_sock_recv_bytes(sennit_sock *sock, void *data, size_t size, size_t *size_out,
-                       unsigned flags)
+sennit_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
+{
+    sennit_err err = sni_sock_enter(sock);
+
+    return err ? err : sni_sock_leave(sock, send_bytes(sock, data, size, flags));
+}
+
+static sennit_err
+receive_bytes(sennit_sock *sock, void *data, size_t size, size_t *size_out,
+              unsigned flags)
 {
     sennit_msg msg;
     sennit_err err;
@@ -510,7 +594,7 @@ sennit_sock_recv_bytes(sennit_sock *sock, void *data, size_t size, size_t *size_
     if (data == NULL && size > 0)
         return no_data(sock);
     sennit_msg_init(&msg);
-    err = sennit_sock_recv(sock, &msg, flags);
+    err = receive_frame(sock, &msg, flags);
     if (err == SENNIT_OK) {
         sennit_bytes body = sennit_msg_bytes(&msg);
 
@@ -523,31 +607,12 @@ sennit_sock_recv_bytes(sennit_sock *sock, void *data, size_t size, size_t *size_
     return err;
 }
 
-void
-sennit_sock_flush(sennit_sock *sock)
+sennit_err
+sennit_sock_recv_bytes(sennit_sock *sock, void *data, size_t size, size_t *size_out,
+                       unsigned flags)
 {
-    sni_link *dirty;
-    sni_link *again;
-    sni_link *next;
+    sennit_err err = sni_sock_enter(sock);
 
-    if (sock == NULL || sni_loop_inherited(sock->loop))
-        return;
-    sni_loop_insist(sock->loop, "sennit_sock_flush");
-    dirty = &sock->loop->dirty;
-    again = &sock->loop->again;
-    for (sni_link *link = dirty->next; link != dirty; link = next) {
-        sni_session *session = SNI_OWNER_OF(link, sni_session, dirty);
-
-        next = link->next;
-        if (session->sock == sock)
-            sni_session_flush(session);
-    }
-    /* Those that have stopped to let others have a turn hold gathered messages too. */
-    for (sni_link *link = again->next; link != again; link = next) {
-        sni_session *session = SNI_OWNER_OF(link, sni_session, again);
-
-        next = link->next;
-        if (session->sock == sock)
-            sni_session_flush(session);
-    }
+    return err ? err
+               : sni_sock_leave(sock, receive_bytes(sock, data, size, size_out, flags));
 }

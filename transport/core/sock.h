@@ -36,16 +36,32 @@ struct sennit_sock {
     char last_endpoint[SNI_ENDPOINT_TEXT_MAX];
 };
 
-/* Whether a call may go on. Errors: EINVAL (NULL), ETHREAD, ESTATE (inherited),
- * ECLOSED. */
+/* Errors: ECLOSED. */
+static inline sennit_err
+sni_sock_open_still(const sennit_sock *sock)
+{
+    return sock->closed ? sni_loop_fail(sock->loop, SENNIT_ECLOSED,
+                                        "the socket was closed while a call waited on it")
+                        : SENNIT_OK;
+}
+
+/* Ends what sni_sock_enter() has begun; returns `err`. The socket may be gone after. */
+static inline sennit_err
+sni_sock_leave(const sennit_sock *sock, sennit_err err)
+{
+    sni_loop_leave(sock->loop);
+    return err;
+}
+
+/* Whether a call may go on; on success it is inside until sni_sock_leave().
+ * Errors: EINVAL (NULL), ETHREAD, ESTATE (inherited), ECLOSED. */
 static inline sennit_err
 sni_sock_enter(const sennit_sock *sock)
 {
     sennit_err err = sock == NULL ? SENNIT_EINVAL : sni_loop_admit(sock->loop);
 
     if (err == SENNIT_OK && sock->closed)
-        return sni_loop_fail(sock->loop, SENNIT_ECLOSED,
-                             "the socket was closed while a call waited on it");
+        return sni_sock_leave(sock, sni_sock_open_still(sock));
     return err;
 }
 
