@@ -76,7 +76,7 @@ sni_couple_new(sni_couple **out, sni_pipe *pipe, const char *name)
 
         half->couple = couple;
         half->reason = "";
-        sni_note_init(&half->note);
+        sni_note_init(&half->note, sni_inproc_look);
         sni_channel_init(&half->in, alloc);
         sni_msgq_init(&half->early, alloc);
         atomic_init(&half->recv_hwm_msgs, 0);

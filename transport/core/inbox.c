@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* A stack that is taken as a whole, so there is no ABA problem. Who puts the first note
- * on it wakes the loop; who comes later knows that somebody did. */
+/* A stack that is taken as a whole, so there is no ABA problem. What lies below the first
+ * note is one of two marks or, at rest, nothing: who finds that wakes the loop, and who
+ * comes later knows that somebody did, or that the loop looks by itself. */
 #include "core/inbox.h"
 
 #include "base/alloc.h"
 
-/* On top of a stack that takes no more; never read. */
+/* Marks, never read: of a stack that takes no more, and of one at which the loop will
+ * look again before it rests. */
 static sni_note *
 closed(sni_inbox *inbox)
 {
     return (sni_note *)(void *)inbox;
+}
+
+static sni_note *
+watched(sni_inbox *inbox)
+{
+    return (sni_note *)(void *)&inbox->lock;
 }
 
 sennit_err
@@ -49,9 +57,10 @@ sni_inbox_unref(sni_inbox *inbox)
 }
 
 void
-sni_note_init(sni_note *note)
+sni_note_init(sni_note *note, sni_note_fn *look)
 {
     note->next = NULL;
+    note->look = look;
     atomic_init(&note->posted, false);
 }
 
@@ -76,7 +85,7 @@ sni_inbox_post(sni_inbox *inbox, sni_note *note)
     do {
         if (top == closed(inbox))
             return false;
-        note->next = top;
+        note->next = top == watched(inbox) ? NULL : top;
     } while (!atomic_compare_exchange_weak_explicit(
         &inbox->notes, &top, note, memory_order_release, memory_order_relaxed));
     if (top == NULL)
@@ -84,29 +93,51 @@ sni_inbox_post(sni_inbox *inbox, sni_note *note)
     return true;
 }
 
-sni_note *
-sni_inbox_take(sni_inbox *inbox)
+/* It may be posted again before it is looked at, and not after: no change is missed. */
+static void
+look_at(sni_note *notes, sennit_loop *loop)
 {
-    return atomic_exchange_explicit(&inbox->notes, NULL, memory_order_acquire);
+    while (notes != NULL) {
+        sni_note *note = notes;
+
+        notes = note->next;
+        (void)atomic_exchange_explicit(&note->posted, false, memory_order_acq_rel);
+        note->look(loop, note);
+    }
 }
 
-sni_note *
-sni_inbox_close(sni_inbox *inbox)
+void
+sni_inbox_look(sni_inbox *inbox, sennit_loop *loop)
 {
+    sni_note *top = atomic_load_explicit(&inbox->notes, memory_order_relaxed);
+
+    if (top == NULL || top == watched(inbox))
+        return;
+    look_at(atomic_exchange_explicit(&inbox->notes, watched(inbox), memory_order_acquire),
+            loop);
+}
+
+/* Release: whoever wakes it after that sees what the loop has done before it rested. */
+bool
+sni_inbox_rest(sni_inbox *inbox)
+{
+    sni_note *top = atomic_load_explicit(&inbox->notes, memory_order_relaxed);
+
+    if (top == watched(inbox) &&
+        atomic_compare_exchange_strong_explicit(
+            &inbox->notes, &top, NULL, memory_order_release, memory_order_relaxed))
+        return true;
+    return top == NULL;
+}
+
+void
+sni_inbox_close(sni_inbox *inbox, sennit_loop *loop)
+{
+    sni_note *notes;
+
     sni_lock_take(&inbox->lock);
     inbox->io = NULL;
     sni_lock_release(&inbox->lock);
-    return atomic_exchange_explicit(&inbox->notes, closed(inbox), memory_order_acquire);
-}
-
-sni_note *
-sni_note_next(sni_note **notes)
-{
-    sni_note *note = *notes;
-
-    if (note == NULL)
-        return NULL;
-    *notes = note->next;
-    (void)atomic_exchange_explicit(&note->posted, false, memory_order_acq_rel);
-    return note;
+    notes = atomic_exchange_explicit(&inbox->notes, closed(inbox), memory_order_acquire);
+    look_at(notes == watched(inbox) ? NULL : notes, loop);
 }

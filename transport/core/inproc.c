@@ -597,35 +597,14 @@ look(sennit_loop *loop, sni_couple *couple, unsigned side)
         over(pipe);
 }
 
-static void
-answer(sennit_loop *loop, sni_note *notes)
-{
-    sni_note *note;
-
-    while ((note = sni_note_next(&notes)) != NULL) {
-        sni_half *half = SNI_OWNER_OF(note, sni_half, note);
-        sni_couple *couple = half->couple;
-
-        look(loop, couple, half == &couple->halves[SNI_BINDER]);
-        sni_couple_unref(couple);
-    }
-}
-
 void
-sni_inproc_answer(sennit_loop *loop)
+sni_inproc_look(sennit_loop *loop, sni_note *note)
 {
-    if (loop->inbox != NULL && !sni_inbox_empty(loop->inbox))
-        answer(loop, sni_inbox_take(loop->inbox));
-}
+    sni_half *half = SNI_OWNER_OF(note, sni_half, note);
+    sni_couple *couple = half->couple;
 
-void
-sni_inproc_close(sennit_loop *loop)
-{
-    if (loop->inbox == NULL)
-        return;
-    answer(loop, sni_inbox_close(loop->inbox));
-    sni_inbox_unref(loop->inbox);
-    loop->inbox = NULL;
+    look(loop, couple, half == &couple->halves[SNI_BINDER]);
+    sni_couple_unref(couple);
 }
 
 bool

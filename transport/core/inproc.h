@@ -3,6 +3,7 @@
 #define SENNIT_CORE_INPROC_H
 
 #include "core/endpoint.h"
+#include "core/inbox.h"
 #include "core/pipe.h"
 
 /* Connections between sockets of one context. A connect may come before the bind: its
@@ -75,14 +76,11 @@ void sni_inproc_forget(sennit_sock *sock);
 
 /* ---- for the loop ------------------------------------------------------ */
 
-/* Looks where other loops have been. */
-void sni_inproc_answer(sennit_loop *loop);
+/* A note of half a couple was taken: looks where the other loop has been. */
+void sni_inproc_look(sennit_loop *loop, sni_note *note);
 
 /* Parts those that end; true when there were any. */
 bool sni_inproc_bury(sennit_loop *loop);
-
-/* The loop closes, all its sockets are gone: answers for the last time. */
-void sni_inproc_close(sennit_loop *loop);
 
 /* ---- for pipes --------------------------------------------------------- */
 

@@ -256,7 +256,9 @@ sennit_loop_close(sennit_loop *loop)
     else
         close_all(loop);
     sni_context_leave(loop->context, &loop->in_context);
-    sni_inproc_close(loop);
+    if (loop->inbox != NULL)
+        sni_inbox_close(loop->inbox, loop);
+    sni_inbox_unref(loop->inbox);
     sni_context_fini(&loop->alone);
     sni_timers_fini(&loop->timers);
     sni_timers_fini(&loop->user_timers);
@@ -370,6 +372,31 @@ sni_loop_sent(sennit_loop *loop)
     loop->gather_ns = first ? SNI_GATHER_NS : 2 * loop->gather_ns;
     if (loop->gather_ns > SNI_GATHER_MAX_NS)
         loop->gather_ns = SNI_GATHER_MAX_NS;
+}
+
+static void
+look_at_notes(sennit_loop *loop)
+{
+    if (loop->inbox != NULL)
+        sni_inbox_look(loop->inbox, loop);
+}
+
+/* False: other loops have left notes, and nobody will be woken for them. */
+static bool
+rest(sennit_loop *loop)
+{
+    return loop->inbox == NULL || sni_inbox_rest(loop->inbox);
+}
+
+/* Nobody was woken for notes that came since it looked: whoever drives the loop next may
+ * be about to wait. */
+static void
+leave(sennit_loop *loop)
+{
+    loop->served_at = loop->io->ops->now_coarse(loop->io);
+    loop->depth--;
+    if (!rest(loop))
+        loop->io->ops->wake(loop->io);
 }
 
 static void
@@ -524,13 +551,12 @@ sni_loop_service(sennit_loop *loop)
     (void)flush_dirty(loop);
     (void)bury(loop);
     (void)reap(loop, 0);
-    sni_inproc_answer(loop);
+    look_at_notes(loop);
     go_on(loop);
     run_timers(loop, &loop->timers);
     (void)flush_dirty(loop);
     (void)bury(loop);
-    loop->served_at = loop->io->ops->now_coarse(loop->io);
-    loop->depth--;
+    leave(loop);
 }
 
 void
@@ -563,9 +589,11 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     loop->look_again = false;
     /* Only now: what was buried may have left a timer to connect again. */
     next = next_time(loop);
+    if (until > 0 && !rest(loop))
+        until = 0;
     count = reap(loop, next < until ? next : until);
     sni_loop_hear_shutdown(loop);
-    sni_inproc_answer(loop);
+    look_at_notes(loop);
     go_on(loop);
     run_timers(loop, &loop->timers);
     run_timers(loop, &loop->user_timers);
@@ -573,8 +601,7 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     call_ready(loop);
     (void)flush_dirty(loop);
     (void)bury(loop);
-    loop->served_at = loop->io->ops->now_coarse(loop->io);
-    loop->depth--;
+    leave(loop);
     return count < 0 ? sni_loop_fail(loop, SENNIT_EINTR, "a signal arrived") : SENNIT_OK;
 }
 
