@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One side of a measurement with zmq-arena's command line and output lines, so
  * that its orchestrator and bench/run drive any engine the same way. The engine
- * is behind arena_sock.h; arguments, loops, statistics and output are here once.
+ * is behind arena_sock.h, the arguments are in arena_args.c; loops, statistics and
+ * output are here once.
  *
  *   arena_peer describe [--variant V]
  *   arena_peer --role pub|sub --kind throughput|latency|pubsub|fanout|fanin
@@ -9,14 +10,21 @@
  *              --warmup N [--peers N] [--variant V] [--knob k=v]... [--bind]
  *              [--duration-secs F]
  *
- * stdout carries one line and is flushed before exit:
- *   THROUGHPUT <count> <seconds>                          (the consumer)
+ * and, beyond zmq-arena:
+ *   --kind broadcast           as pubsub, --peers subscribers in one process
+ *   --kind pipelined           requests, --knob window=N of them outstanding
+ *   --kind storm|idle          --peers connections at once; idle keeps them
+ *   --transport inproc --role both   both sides, a thread each
+ *   --report                   a second line: PEAK <KiB of memory at most>
+ *
+ * stdout carries one line and is flushed before exit (idle: and then waits):
+ *   THROUGHPUT <count> <seconds>       (the consumer; of pipelined, storm, idle the
+ *                                       producer)
  *   LATENCY <count> <min> <p50> <p90> <p99> <p999> <max>  (the producer, ns) */
-#include "arena_sock.h"
+#include "arena_args.h"
 
-#include <getopt.h>
 #include <inttypes.h>
-#include <stdint.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,42 +35,11 @@ enum { EXIT_USAGE = 2 };
 /* A consumer of the timed kinds waits this long for the first message. */
 #define FIRST_MESSAGE_NS (UINT64_C(10) * 1000000000)
 
-/* How often a timed consumer that hears nothing looks at the clock. */
+/* How often a timed consumer that hears nothing looks at the clock, ... */
 #define IDLE_TICK_MS 50
 
-/* Messages a timed producer sends between two breaths. */
-#define BREATH_MSGS 256
-
-#define PAYLOAD_MAX  (UINT64_C(1) << 30)
-#define MESSAGES_MAX (UINT64_C(1) << 40)
-
-typedef enum arena_kind { THROUGHPUT, LATENCY, PUBSUB, FANOUT, FANIN } arena_kind;
-
-static const char *const kind_names[] = {
-    [THROUGHPUT] = "throughput", [LATENCY] = "latency", [PUBSUB] = "pubsub",
-    [FANOUT] = "fanout",         [FANIN] = "fanin",
-};
-
-/* Which sockets a kind uses, and which side binds when nobody says --bind. */
-static const struct {
-    arena_type producer, consumer;
-    bool timed; /* runs for --duration-secs; --bind names the binding side */
-} kinds[] = {
-    [THROUGHPUT] = { ARENA_PUSH, ARENA_PULL, false },
-    [LATENCY] = { ARENA_REQ, ARENA_REP, false },
-    [PUBSUB] = { ARENA_PUB, ARENA_SUB, true },
-    [FANOUT] = { ARENA_PUSH, ARENA_PULL, true },
-    [FANIN] = { ARENA_PUSH, ARENA_PULL, true },
-};
-
-typedef struct arena_args {
-    bool consumer, role_set, kind_set, bind;
-    arena_kind kind;
-    const char *endpoint;
-    uint64_t payload_bytes, messages, warmup;
-    double duration_secs;
-    arena_sock_opts opts;
-} arena_args;
+/* ... and how many messages one receives between two looks. */
+#define CLOCK_EVERY_MSGS 16
 
 static uint64_t
 now_ns(void)
@@ -71,147 +48,6 @@ now_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* ---- Arguments -------------------------------------------------------- */
-
-static bool
-usage(const char *what, const char *value)
-{
-    fprintf(stderr, "arena_peer: %s%s%s (see the head of bench/arena_peer.c)\n", what,
-            value ? ": " : "", value ? value : "");
-    return false;
-}
-
-static bool
-parse_count(const char *text, uint64_t max, uint64_t *out)
-{
-    char *end;
-    unsigned long long value;
-
-    if (*text < '0' || *text > '9')
-        return false;
-    value = strtoull(text, &end, 10);
-    if (*end || value > max)
-        return false;
-    *out = value;
-    return true;
-}
-
-static bool
-parse_kind(const char *text, arena_args *args)
-{
-    for (size_t i = 0; i < sizeof kind_names / sizeof *kind_names; i++)
-        if (strcmp(text, kind_names[i]) == 0) {
-            args->kind = (arena_kind)i;
-            args->kind_set = true;
-            return true;
-        }
-    return usage("--kind is throughput, latency, pubsub, fanout or fanin, not", text);
-}
-
-/* Knobs we do not know are somebody else's: ignored, as the contract asks. */
-static bool
-parse_knob(const char *text, arena_sock_opts *opts)
-{
-    static const char *const names[] = { "sndhwm=", "rcvhwm=", "io_threads=" };
-    int *const fields[] = { &opts->send_hwm_msgs, &opts->recv_hwm_msgs,
-                            &opts->io_threads };
-    uint64_t value;
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t length = strlen(names[i]);
-        if (strncmp(text, names[i], length) != 0)
-            continue;
-        if (!parse_count(text + length, INT32_MAX, &value))
-            return usage("--knob needs a number", text);
-        *fields[i] = (int)value;
-    }
-    return true;
-}
-
-static bool
-parse_option(int option, const char *text, arena_args *args)
-{
-    uint64_t ignored;
-    char *end;
-
-    switch (option) {
-    case 'r':
-        args->consumer = strcmp(text, "sub") == 0;
-        args->role_set = args->consumer || strcmp(text, "pub") == 0;
-        return args->role_set || usage("--role is pub or sub, not", text);
-    case 'k':
-        return parse_kind(text, args);
-    case 't':
-        return strcmp(text, "tcp") == 0 || strcmp(text, "ipc") == 0 ||
-               usage("--transport is tcp or ipc, not", text);
-    case 'e':
-        args->endpoint = text;
-        return true;
-    case 'p':
-        return parse_count(text, PAYLOAD_MAX, &args->payload_bytes) ||
-               usage("--payload-bytes needs a number up to 2^30, not", text);
-    case 'm':
-        return parse_count(text, MESSAGES_MAX, &args->messages) ||
-               usage("--messages needs a number, not", text);
-    case 'w':
-        return parse_count(text, MESSAGES_MAX, &args->warmup) ||
-               usage("--warmup needs a number, not", text);
-    case 'n': /* how many others there are changes nothing for this one */
-        return parse_count(text, UINT32_MAX, &ignored) ||
-               usage("--peers needs a number, not", text);
-    case 'v': /* one variant exists */
-        return true;
-    case 'K':
-        return parse_knob(text, &args->opts);
-    case 'b':
-        args->bind = true;
-        return true;
-    case 'd':
-        args->duration_secs = strtod(text, &end);
-        return (end != text && !*end && args->duration_secs > 0 &&
-                args->duration_secs < 86400) ||
-               usage("--duration-secs needs seconds above 0, not", text);
-    }
-    return usage("unknown option or a missing value", NULL);
-}
-
-static bool
-parse_args(int argc, char **argv, arena_args *args)
-{
-    static const struct option options[] = {
-        { "role", required_argument, NULL, 'r' },
-        { "kind", required_argument, NULL, 'k' },
-        { "transport", required_argument, NULL, 't' },
-        { "endpoint", required_argument, NULL, 'e' },
-        { "payload-bytes", required_argument, NULL, 'p' },
-        { "messages", required_argument, NULL, 'm' },
-        { "warmup", required_argument, NULL, 'w' },
-        { "peers", required_argument, NULL, 'n' },
-        { "variant", required_argument, NULL, 'v' },
-        { "knob", required_argument, NULL, 'K' },
-        { "bind", no_argument, NULL, 'b' },
-        { "duration-secs", required_argument, NULL, 'd' },
-        { NULL, 0, NULL, 0 },
-    };
-    int option;
-
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-        if (!parse_option(option, optarg, args))
-            return false;
-    if (optind != argc)
-        return usage("unexpected argument", argv[optind]);
-    if (!args->role_set || !args->kind_set || !args->endpoint)
-        return usage("--role, --kind and --endpoint are needed", NULL);
-    if (!kinds[args->kind].timed) {
-        if (!args->messages)
-            return usage("--messages needs a number above 0", NULL);
-        args->bind = args->consumer;
-    } else if (!(args->duration_secs > 0)) {
-        return usage("this kind needs --duration-secs", NULL);
-    }
-    return true;
 }
 
 /* ---- Output ----------------------------------------------------------- */
@@ -231,6 +67,24 @@ print_throughput(uint64_t count, uint64_t elapsed_ns)
 
     printf("THROUGHPUT %" PRIu64 " %.6f\n", count, secs < 1e-6 ? 1e-6 : secs);
     return finish_output();
+}
+
+/* What the kernel counted for this process. That of getrusage(2) is of no use: it
+ * begins with what the parent had when it forked. */
+static bool
+print_peak(void)
+{
+    FILE *status = fopen("/proc/self/status", "r");
+    char line[128];
+    unsigned long long peak_kib = 0;
+
+    while (status && fgets(line, sizeof line, status))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            peak_kib = strtoull(line + 6, NULL, 10);
+    if (status)
+        fclose(status);
+    printf("PEAK %llu\n", peak_kib);
+    return finish_output() && peak_kib > 0;
 }
 
 static int
@@ -257,10 +111,10 @@ print_latency(uint64_t *samples, size_t count)
 /* ---- Roles ------------------------------------------------------------ */
 
 static bool
-send_counted(arena_sock *sock, const void *payload, const arena_args *args)
+send_counted(arena_sock *sock, const void *payload, uint64_t size, uint64_t left)
 {
-    for (uint64_t left = args->warmup + args->messages; left;) {
-        arena_outcome outcome = arena_sock_send(sock, payload, args->payload_bytes);
+    while (left) {
+        arena_outcome outcome = arena_sock_send(sock, payload, size);
         if (outcome == ARENA_FAILED)
             return false;
         if (outcome == ARENA_DONE)
@@ -296,11 +150,16 @@ consume_counted(arena_sock *sock, const arena_args *args)
 }
 
 static bool
-echo_forever(arena_sock *sock)
+echo_counted(arena_sock *sock, uint64_t left)
 {
-    while (arena_sock_echo(sock) != ARENA_FAILED) {
+    while (left) {
+        arena_outcome outcome = arena_sock_echo(sock);
+        if (outcome == ARENA_FAILED)
+            return false;
+        if (outcome == ARENA_DONE)
+            left--;
     }
-    return false;
+    return true;
 }
 
 static bool
@@ -335,56 +194,206 @@ measure_latency(arena_sock *sock, const void *payload, const arena_args *args)
     return ok;
 }
 
+/* `left` answers, each with a request more in its place. */
+static bool
+ask_and_drop(arena_sock *sock, const void *payload, uint64_t size, uint64_t left)
+{
+    while (left--)
+        if (!drop_counted(sock, 1) || !send_counted(sock, payload, size, 1))
+            return false;
+    return true;
+}
+
+static bool
+measure_pipelined(arena_sock *sock, const void *payload, const arena_args *args)
+{
+    uint64_t started_at;
+
+    if (!send_counted(sock, payload, args->payload_bytes, args->window) ||
+        !ask_and_drop(sock, payload, args->payload_bytes, args->warmup))
+        return false;
+    started_at = now_ns();
+    if (!ask_and_drop(sock, payload, args->payload_bytes, args->messages))
+        return false;
+    return print_throughput(args->messages, now_ns() - started_at);
+}
+
+/* From the first connect, which was before the socket was handed to us, to the last
+ * answer. */
+static bool
+measure_storm(arena_sock *sock, const arena_args *args, uint64_t opened_at)
+{
+    if (!drop_counted(sock, args->peers) ||
+        !print_throughput(args->peers, now_ns() - opened_at))
+        return false;
+    return args->kind != ARENA_IDLE || drop_counted(sock, UINT64_MAX);
+}
+
 static bool
 send_forever(arena_sock *sock, const void *payload, size_t size)
 {
-    for (;;) {
-        for (int i = 0; i < BREATH_MSGS; i++)
-            if (arena_sock_send(sock, payload, size) == ARENA_FAILED)
-                return false;
-        arena_sock_breathe(sock);
-    }
+    return send_counted(sock, payload, size, UINT64_MAX);
 }
 
+/* What a timed consumer receives: of one socket or of many. */
+typedef struct source {
+    arena_sock *sock;
+    arena_crowd *crowd;
+    size_t members;
+} source;
+
+static arena_outcome
+source_drop(source *from, unsigned long long *dropped)
+{
+    arena_outcome outcome = ARENA_DONE;
+
+    if (from->crowd)
+        return arena_crowd_drop(from->crowd, dropped);
+    for (int i = 0; i < CLOCK_EVERY_MSGS && outcome == ARENA_DONE; i++) {
+        outcome = arena_sock_drop(from->sock);
+        *dropped += outcome == ARENA_DONE;
+    }
+    return outcome;
+}
+
+/* Begins when all have heard something. */
 static bool
-consume_timed(arena_sock *sock, double duration_secs)
+consume_timed(source from, double duration_secs)
 {
     uint64_t duration_ns = (uint64_t)(duration_secs * 1e9);
-    uint64_t opened_at = now_ns(), started_at, elapsed_ns = 0, count = 0;
-    arena_outcome outcome;
+    uint64_t opened_at = now_ns(), started_at, elapsed_ns = 0;
+    unsigned long long dropped = 0;
+    size_t heard = 0;
 
-    do {
-        outcome = arena_sock_drop(sock);
-        if (outcome == ARENA_FAILED || now_ns() - opened_at > FIRST_MESSAGE_NS)
+    while (heard < from.members) {
+        if (source_drop(&from, &dropped) == ARENA_FAILED ||
+            now_ns() - opened_at > FIRST_MESSAGE_NS)
             return print_throughput(0, 0);
-    } while (outcome != ARENA_DONE);
+        heard = from.crowd ? arena_crowd_heard(from.crowd) : dropped > 0;
+    }
+    dropped = 0;
     started_at = now_ns();
     while (elapsed_ns < duration_ns) {
-        outcome = arena_sock_drop(sock);
-        if (outcome == ARENA_FAILED)
+        if (source_drop(&from, &dropped) == ARENA_FAILED)
             return false;
-        if (outcome == ARENA_DONE)
-            count++;
         elapsed_ns = now_ns() - started_at;
     }
-    return print_throughput(count, elapsed_ns);
+    return print_throughput(dropped, elapsed_ns);
 }
 
 static bool
-run_role(arena_sock *sock, const void *payload, const arena_args *args)
+consume_crowd(const arena_args *args)
 {
-    bool timed = kinds[args->kind].timed;
+    arena_crowd *crowd = arena_crowd_open(arena_consumer_of(args->kind), args->endpoint,
+                                          args->peers, &args->opts);
+    bool ok = crowd && consume_timed((source){ .crowd = crowd, .members = args->peers },
+                                     args->duration_secs);
 
-    if (args->consumer) {
-        if (args->kind == LATENCY)
-            return echo_forever(sock);
-        return timed ? consume_timed(sock, args->duration_secs)
-                     : consume_counted(sock, args);
+    arena_crowd_close(crowd);
+    return ok;
+}
+
+static bool
+consume(arena_sock *sock, const arena_args *args)
+{
+    switch (args->kind) {
+    case ARENA_THROUGHPUT:
+        return consume_counted(sock, args);
+    case ARENA_PUBSUB:
+    case ARENA_FANOUT:
+    case ARENA_FANIN:
+    case ARENA_BROADCAST:
+        return consume_timed((source){ .sock = sock, .members = 1 }, args->duration_secs);
+    case ARENA_LATENCY:
+    case ARENA_PIPELINED:
+    case ARENA_STORM:
+    case ARENA_IDLE:
+        /* For ever, where the other side does not end with us. */
+        return echo_counted(sock, args->role == ARENA_BOTH ? args->warmup + args->messages
+                                                           : UINT64_MAX);
     }
-    if (args->kind == LATENCY)
+    return false;
+}
+
+static bool
+produce(arena_sock *sock, const void *payload, const arena_args *args, uint64_t opened_at)
+{
+    switch (args->kind) {
+    case ARENA_THROUGHPUT:
+        return send_counted(sock, payload, args->payload_bytes,
+                            args->warmup + args->messages);
+    case ARENA_LATENCY:
         return measure_latency(sock, payload, args);
-    return timed ? send_forever(sock, payload, args->payload_bytes)
-                 : send_counted(sock, payload, args);
+    case ARENA_PUBSUB:
+    case ARENA_FANOUT:
+    case ARENA_FANIN:
+    case ARENA_BROADCAST:
+        return send_forever(sock, payload, args->payload_bytes);
+    case ARENA_PIPELINED:
+        return measure_pipelined(sock, payload, args);
+    case ARENA_STORM:
+    case ARENA_IDLE:
+        return measure_storm(sock, args, opened_at);
+    }
+    return false;
+}
+
+/* One side, on a socket of its own. */
+static bool
+run_side(bool consumer, bool bind, const void *payload, const arena_args *args)
+{
+    uint64_t opened_at = now_ns();
+    arena_type type =
+        consumer ? arena_consumer_of(args->kind) : arena_producer_of(args->kind);
+    arena_sock *sock;
+    bool ok;
+
+    if (consumer && args->kind == ARENA_BROADCAST)
+        return consume_crowd(args);
+    sock = arena_sock_open(type, bind, args->endpoint, &args->opts);
+    ok = sock &&
+         (consumer ? consume(sock, args) : produce(sock, payload, args, opened_at));
+    arena_sock_close(sock);
+    return ok;
+}
+
+/* The producer of --role both. */
+typedef struct second {
+    pthread_t thread;
+    const arena_args *args;
+    const void *payload;
+    bool ok;
+} second;
+
+static void *
+run_second(void *arg)
+{
+    second *self = arg;
+
+    self->ok = run_side(false, false, self->payload, self->args);
+    return NULL;
+}
+
+/* The consumer has bound before the producer begins: nobody waits at its end for a name
+ * that is bound later. */
+static bool
+run_both(const void *payload, arena_args *args)
+{
+    second other = { .args = args, .payload = payload };
+    arena_sock *sock = NULL;
+    bool ok = false;
+
+    args->opts.shared = arena_shared_open();
+    if (args->opts.shared)
+        sock = arena_sock_open(arena_consumer_of(args->kind), true, args->endpoint,
+                               &args->opts);
+    if (sock && pthread_create(&other.thread, NULL, run_second, &other) == 0) {
+        ok = consume(sock, args);
+        pthread_join(other.thread, NULL);
+    }
+    arena_sock_close(sock);
+    arena_shared_close(args->opts.shared);
+    return ok && other.ok;
 }
 
 static int
@@ -401,27 +410,26 @@ describe(void)
 int
 main(int argc, char **argv)
 {
-    arena_args args = { .opts = { -1, -1, -1, -1 } };
-    arena_sock *sock;
+    arena_args args;
     void *payload;
     bool ok;
 
     if (argc > 1 && strcmp(argv[1], "describe") == 0)
         return describe();
-    if (!parse_args(argc, argv, &args))
+    if (!arena_args_parse(argc, argv, &args))
         return EXIT_USAGE;
-    if (args.consumer && kinds[args.kind].timed)
+    if (args.role == ARENA_CONSUMER && arena_timed(args.kind))
         args.opts.recv_timeout_ms = IDLE_TICK_MS;
     payload = calloc(1, args.payload_bytes + 1);
     if (!payload) {
         fprintf(stderr, "arena_peer: no memory for the payload\n");
         return EXIT_FAILURE;
     }
-    sock = arena_sock_open(args.consumer ? kinds[args.kind].consumer
-                                         : kinds[args.kind].producer,
-                           args.bind, args.endpoint, &args.opts);
-    ok = sock && run_role(sock, payload, &args);
-    arena_sock_close(sock);
+    ok = args.role == ARENA_BOTH
+             ? run_both(payload, &args)
+             : run_side(args.role == ARENA_CONSUMER, args.bind, payload, &args);
+    if (ok && args.report)
+        ok = print_peak();
     free(payload);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The arena peer's socket on libzmq, through its C API with default options. */
+/* The arena peer's sockets on libzmq, through its C API with default options. */
 #include "arena_sock.h"
 
 #include <errno.h>
@@ -8,9 +8,23 @@
 
 #include <zmq.h>
 
+struct arena_shared {
+    void *context;
+};
+
 struct arena_sock {
     void *context;
+    void *own; /* that, when the socket closes it */
     void *sock;
+    zmq_msg_t msg;
+};
+
+struct arena_crowd {
+    void *context;
+    zmq_pollitem_t *items;
+    bool *heard;
+    size_t count, heard_count;
+    long timeout_ms;
     zmq_msg_t msg;
 };
 
@@ -23,8 +37,9 @@ const arena_engine arena_engine_info = {
 };
 
 static const int types[] = {
-    [ARENA_PUSH] = ZMQ_PUSH, [ARENA_PULL] = ZMQ_PULL, [ARENA_REQ] = ZMQ_REQ,
-    [ARENA_REP] = ZMQ_REP,   [ARENA_PUB] = ZMQ_PUB,   [ARENA_SUB] = ZMQ_SUB,
+    [ARENA_PUSH] = ZMQ_PUSH,     [ARENA_PULL] = ZMQ_PULL,     [ARENA_REQ] = ZMQ_REQ,
+    [ARENA_REP] = ZMQ_REP,       [ARENA_PUB] = ZMQ_PUB,       [ARENA_SUB] = ZMQ_SUB,
+    [ARENA_DEALER] = ZMQ_DEALER, [ARENA_ROUTER] = ZMQ_ROUTER,
 };
 
 static arena_outcome
@@ -55,6 +70,68 @@ arena_engine_version(void)
     return text;
 }
 
+arena_shared *
+arena_shared_open(void)
+{
+    arena_shared *self = calloc(1, sizeof *self);
+
+    if (self)
+        self->context = zmq_ctx_new();
+    if (self && self->context)
+        return self;
+    fprintf(stderr, "arena_peer_libzmq: the context could not be opened\n");
+    free(self);
+    return NULL;
+}
+
+void
+arena_shared_close(arena_shared *self)
+{
+    if (!self)
+        return;
+    zmq_ctx_term(self->context);
+    free(self);
+}
+
+/* A socket with the options that were asked for, or NULL. */
+static void *
+open_sock(void *context, arena_type type, const arena_sock_opts *opts)
+{
+    void *sock = zmq_socket(context, types[type]);
+    bool ok = sock != NULL;
+
+    ok = ok && set_int(sock, ZMQ_RCVTIMEO, opts->recv_timeout_ms) == 0;
+    if (opts->send_hwm_msgs >= 0)
+        ok = ok && set_int(sock, ZMQ_SNDHWM, opts->send_hwm_msgs) == 0;
+    if (opts->recv_hwm_msgs >= 0)
+        ok = ok && set_int(sock, ZMQ_RCVHWM, opts->recv_hwm_msgs) == 0;
+    if (opts->backlog >= 0)
+        ok = ok && set_int(sock, ZMQ_BACKLOG, opts->backlog) == 0;
+    if (opts->probe)
+        ok = ok && set_int(sock, ZMQ_PROBE_ROUTER, 1) == 0;
+    if (type == ARENA_SUB)
+        ok = ok && zmq_setsockopt(sock, ZMQ_SUBSCRIBE, "", 0) == 0;
+    if (ok)
+        return sock;
+    fprintf(stderr, "arena_peer_libzmq: socket: %s\n", zmq_strerror(errno));
+    if (sock)
+        zmq_close(sock);
+    return NULL;
+}
+
+static int
+join(void *sock, bool bind, const char *endpoint, const arena_sock_opts *opts)
+{
+    int rc = bind ? zmq_bind(sock, endpoint) : 0;
+
+    for (unsigned i = 0; !bind && rc == 0 && i < opts->connects; i++)
+        rc = zmq_connect(sock, endpoint);
+    if (rc < 0)
+        fprintf(stderr, "arena_peer_libzmq: %s %s: %s\n", bind ? "bind" : "connect",
+                endpoint, zmq_strerror(errno));
+    return rc;
+}
+
 arena_sock *
 arena_sock_open(arena_type type, bool bind, const char *endpoint,
                 const arena_sock_opts *opts)
@@ -62,41 +139,21 @@ arena_sock_open(arena_type type, bool bind, const char *endpoint,
     arena_sock *self = calloc(1, sizeof *self);
 
     if (!self)
-        goto fail;
-    self->context = zmq_ctx_new();
-    if (!self->context)
-        goto fail_self;
-    if (opts->io_threads >= 0 &&
-        zmq_ctx_set(self->context, ZMQ_IO_THREADS, opts->io_threads) < 0)
-        goto fail_context;
-    self->sock = zmq_socket(self->context, types[type]);
-    if (!self->sock)
-        goto fail_context;
-    if (set_int(self->sock, ZMQ_RCVTIMEO, opts->recv_timeout_ms) < 0)
-        goto fail_sock;
-    if (opts->send_hwm_msgs >= 0 &&
-        set_int(self->sock, ZMQ_SNDHWM, opts->send_hwm_msgs) < 0)
-        goto fail_sock;
-    if (opts->recv_hwm_msgs >= 0 &&
-        set_int(self->sock, ZMQ_RCVHWM, opts->recv_hwm_msgs) < 0)
-        goto fail_sock;
-    if (type == ARENA_SUB && zmq_setsockopt(self->sock, ZMQ_SUBSCRIBE, "", 0) < 0)
-        goto fail_sock;
-    if ((bind ? zmq_bind(self->sock, endpoint) : zmq_connect(self->sock, endpoint)) < 0)
-        goto fail_sock;
+        return NULL;
     zmq_msg_init(&self->msg);
-    return self;
+    self->own = opts->shared ? NULL : zmq_ctx_new();
+    self->context = opts->shared ? opts->shared->context : self->own;
+    if (!self->context)
+        goto fail;
+    if (self->own && opts->io_threads >= 0 &&
+        zmq_ctx_set(self->context, ZMQ_IO_THREADS, opts->io_threads) < 0)
+        goto fail;
+    self->sock = open_sock(self->context, type, opts);
+    if (self->sock && join(self->sock, bind, endpoint, opts) == 0)
+        return self;
 
-fail_sock:
-    fprintf(stderr, "arena_peer_libzmq: %s %s: %s\n", bind ? "bind" : "connect", endpoint,
-            zmq_strerror(errno));
-    zmq_close(self->sock);
-fail_context:
-    zmq_ctx_term(self->context);
-fail_self:
-    free(self);
 fail:
-    fprintf(stderr, "arena_peer_libzmq: the socket could not be opened\n");
+    arena_sock_close(self);
     return NULL;
 }
 
@@ -109,23 +166,29 @@ arena_sock_send(arena_sock *self, const void *data, size_t size)
 arena_outcome
 arena_sock_drop(arena_sock *self)
 {
-    return outcome_of("recv", zmq_msg_recv(&self->msg, self->sock, 0));
+    arena_outcome outcome;
+
+    do
+        outcome = outcome_of("recv", zmq_msg_recv(&self->msg, self->sock, 0));
+    while (outcome == ARENA_DONE && zmq_msg_more(&self->msg));
+    return outcome;
 }
 
 arena_outcome
 arena_sock_echo(arena_sock *self)
 {
-    arena_outcome outcome = arena_sock_drop(self);
+    arena_outcome outcome;
+    int more;
 
-    if (outcome != ARENA_DONE)
-        return outcome;
-    return outcome_of("send", zmq_msg_send(&self->msg, self->sock, 0));
-}
-
-void
-arena_sock_breathe(arena_sock *self)
-{
-    (void)self; /* the I/O thread does it */
+    do {
+        outcome = outcome_of("recv", zmq_msg_recv(&self->msg, self->sock, 0));
+        if (outcome != ARENA_DONE)
+            return outcome;
+        more = zmq_msg_more(&self->msg);
+        outcome = outcome_of(
+            "send", zmq_msg_send(&self->msg, self->sock, more ? ZMQ_SNDMORE : 0));
+    } while (more && outcome == ARENA_DONE);
+    return outcome;
 }
 
 void
@@ -134,7 +197,93 @@ arena_sock_close(arena_sock *self)
     if (!self)
         return;
     zmq_msg_close(&self->msg);
-    zmq_close(self->sock);
-    zmq_ctx_term(self->context); /* waits for what was sent: linger is for ever */
+    if (self->sock)
+        zmq_close(self->sock);
+    if (self->own)
+        zmq_ctx_term(self->own); /* waits for what was sent: linger is for ever */
+    free(self);
+}
+
+arena_crowd *
+arena_crowd_open(arena_type type, const char *endpoint, size_t count,
+                 const arena_sock_opts *opts)
+{
+    arena_crowd *self = calloc(1, sizeof *self);
+
+    if (!self)
+        return NULL;
+    zmq_msg_init(&self->msg);
+    self->timeout_ms = opts->recv_timeout_ms;
+    self->context = zmq_ctx_new();
+    self->items = calloc(count, sizeof *self->items);
+    self->heard = calloc(count, sizeof *self->heard);
+    if (!self->context || !self->items || !self->heard)
+        goto fail;
+    for (; self->count < count; self->count++) {
+        void *sock = open_sock(self->context, type, opts);
+
+        if (!sock)
+            goto fail;
+        self->items[self->count] =
+            (zmq_pollitem_t){ .socket = sock, .events = ZMQ_POLLIN };
+        if (join(sock, false, endpoint, opts) < 0) {
+            self->count++;
+            goto fail;
+        }
+    }
+    return self;
+
+fail:
+    arena_crowd_close(self);
+    return NULL;
+}
+
+/* What one socket has, without waiting. */
+static arena_outcome
+drain(arena_crowd *self, size_t i, unsigned long long *dropped)
+{
+    for (int taken = 0; taken < ARENA_CROWD_BATCH; taken++) {
+        arena_outcome outcome = outcome_of(
+            "recv", zmq_msg_recv(&self->msg, self->items[i].socket, ZMQ_DONTWAIT));
+
+        if (outcome != ARENA_DONE)
+            return outcome == ARENA_AGAIN ? ARENA_DONE : outcome;
+        self->heard_count += !self->heard[i];
+        self->heard[i] = true;
+        ++*dropped;
+    }
+    return ARENA_DONE;
+}
+
+arena_outcome
+arena_crowd_drop(arena_crowd *self, unsigned long long *dropped)
+{
+    arena_outcome outcome =
+        outcome_of("poll", zmq_poll(self->items, (int)self->count, self->timeout_ms));
+
+    for (size_t i = 0; outcome == ARENA_DONE && i < self->count; i++)
+        if (self->items[i].revents & ZMQ_POLLIN)
+            outcome = drain(self, i, dropped);
+    return outcome;
+}
+
+size_t
+arena_crowd_heard(const arena_crowd *self)
+{
+    return self->heard_count;
+}
+
+void
+arena_crowd_close(arena_crowd *self)
+{
+    if (!self)
+        return;
+    zmq_msg_close(&self->msg);
+    for (size_t i = 0; i < self->count; i++)
+        zmq_close(self->items[i].socket);
+    if (self->context)
+        zmq_ctx_term(self->context);
+    free(self->items);
+    free(self->heard);
     free(self);
 }
