@@ -11,21 +11,45 @@
 #include "base/limits.h"
 #include "fail_alloc.h"
 #include "io/sim.h"
+#include "io/uring.h"
 
 #define SECOND UINT64_C(1000000000)
 
+typedef enum whose { EPOLL, URING, SIM } whose;
+
 typedef struct backend {
     const char *name;
-    bool sim;
+    whose whose;
     sni_address_kind kind;
+    const sni_uring_opts *uring; /* NULL: defaults */
 } backend;
 
+#ifdef SENNIT_WITH_URING
+/* As kernels before 6.1, and before 5.19. */
+static const sni_uring_opts cooperative = { .setups_unknown = 1 };
+static const sni_uring_opts plain = { .setups_unknown = 2 };
+/* With as little of everything as there can be. */
+static const sni_uring_opts tiny = {
+    .entries = 2, .completions = 4, .buffers_max = 1, .no_multishot = true
+};
+static const sni_uring_opts ending = { .entries = 4, .ends_multishot = true };
+#endif
+
 static const backend backends[] = {
-    { "epoll over tcp", false, SNI_ADDRESS_TCP4 },
-    { "epoll over tcp6", false, SNI_ADDRESS_TCP6 },
-    { "epoll over ipc", false, SNI_ADDRESS_IPC },
-    { "sim over tcp", true, SNI_ADDRESS_TCP4 },
-    { "sim over ipc", true, SNI_ADDRESS_IPC },
+    { "epoll over tcp", EPOLL, SNI_ADDRESS_TCP4, NULL },
+    { "epoll over tcp6", EPOLL, SNI_ADDRESS_TCP6, NULL },
+    { "epoll over ipc", EPOLL, SNI_ADDRESS_IPC, NULL },
+    { "sim over tcp", SIM, SNI_ADDRESS_TCP4, NULL },
+    { "sim over ipc", SIM, SNI_ADDRESS_IPC, NULL },
+#ifdef SENNIT_WITH_URING
+    { "uring over tcp", URING, SNI_ADDRESS_TCP4, NULL },
+    { "uring over tcp6", URING, SNI_ADDRESS_TCP6, NULL },
+    { "uring over ipc", URING, SNI_ADDRESS_IPC, NULL },
+    { "cooperative uring", URING, SNI_ADDRESS_TCP4, &cooperative },
+    { "plain uring", URING, SNI_ADDRESS_TCP4, &plain },
+    { "tiny uring", URING, SNI_ADDRESS_TCP4, &tiny },
+    { "uring whose accepting ends", URING, SNI_ADDRESS_TCP4, &ending },
+#endif
 };
 
 typedef struct fixture {
@@ -59,6 +83,28 @@ wanted(const backend *b)
     return address;
 }
 
+static sennit_err
+open_io(sni_io **out, const backend *b, const sennit_allocator *alloc, sni_pool *blocks,
+        sni_sim *sim)
+{
+    const char *why;
+
+    (void)why;
+    switch (b->whose) {
+    case EPOLL:
+        return sni_io_epoll_open(out, alloc, blocks);
+    case URING:
+#ifdef SENNIT_WITH_URING
+        return sni_io_uring_open(out, alloc, blocks, b->uring, &why);
+#else
+        break;
+#endif
+    case SIM:
+        return sni_io_sim_open(out, alloc, blocks, sim);
+    }
+    return SENNIT_ENOTSUP;
+}
+
 static void
 fixture_open(fixture *f, const backend *b)
 {
@@ -69,14 +115,9 @@ fixture_open(fixture *f, const backend *b)
     memset(f, 0, sizeof *f);
     test_alloc_init(&f->alloc);
     f->blocks = sni_pool_new(&f->alloc.allocator, SNI_RECV_BYTES, 4);
-    if (b->sim) {
-        f->sim = sni_sim_new(&opts);
-        assert_int_equal(sni_io_sim_open(&f->io, &f->alloc.allocator, f->blocks, f->sim),
-                         SENNIT_OK);
-    } else {
-        assert_int_equal(sni_io_epoll_open(&f->io, &f->alloc.allocator, f->blocks),
-                         SENNIT_OK);
-    }
+    f->sim = b->whose == SIM ? sni_sim_new(&opts) : NULL;
+    assert_int_equal(open_io(&f->io, b, &f->alloc.allocator, f->blocks, f->sim),
+                     SENNIT_OK);
     f->ops = f->io->ops;
     assert_int_equal(f->ops->listen(f->io, &address, &listen, &f->listener, &f->address),
                      SENNIT_OK);
@@ -485,7 +526,7 @@ a_send_waits_for_the_reader(void **state)
             if (!f.ops->submit(f.io, &send)) {
                 waited = true;
                 assert_int_equal(f.ops->undelivered(f.io, f.client),
-                                 b->sim || b->kind != SNI_ADDRESS_IPC);
+                                 b->whose == SIM || b->kind != SNI_ADDRESS_IPC);
                 break;
             }
             assert_int_equal(send.err, SENNIT_OK);
@@ -903,8 +944,7 @@ backend_scenario(test_alloc *alloc, void *arg)
 
     if (blocks == NULL)
         goto out;
-    err = b->sim ? sni_io_sim_open(&io, &alloc->allocator, blocks, sim)
-                 : sni_io_epoll_open(&io, &alloc->allocator, blocks);
+    err = open_io(&io, b, &alloc->allocator, blocks, sim);
     if (err == SENNIT_OK)
         err = io->ops->listen(io, &address, &listen, &listener, &bound);
     if (err == SENNIT_OK)

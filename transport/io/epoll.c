@@ -33,7 +33,6 @@ struct sni_file {
 typedef struct epoll_io {
     sni_real real;
     int epoll_fd;
-    sni_block *spare; /* the next receive goes here */
 } epoll_io;
 
 static epoll_io *
@@ -69,7 +68,8 @@ epoll_close(sni_io *io, sni_file *file)
      * epoll instance is the parent's. */
     if (file->registered && !sni_real_inherited(io))
         (void)epoll_ctl(epoll_of(io)->epoll_fd, EPOLL_CTL_DEL, file->of.fd, NULL);
-    sni_real_close(sni_real_of(io), file);
+    sni_real_shut(sni_real_of(io), file);
+    sni_real_free(sni_real_of(io), file);
 }
 
 /* ---- operations -------------------------------------------------------- */
@@ -117,49 +117,21 @@ try_connect(epoll_io *epoll, sni_op *op)
     return !under_way && sni_real_connected(op);
 }
 
-/* The receive block: reused as long as nobody kept what is in it. */
-static bool
-spare_block(epoll_io *epoll)
-{
-    if (epoll->spare != NULL && sni_block_sole(epoll->spare))
-        return true;
-    sni_block_unref(epoll->spare);
-    epoll->spare = sni_pool_take(epoll->real.io.recv_blocks);
-    return epoll->spare != NULL;
-}
-
 static bool
 try_recv(epoll_io *epoll, sni_op *op)
 {
     sni_file *file = op->file;
-    uint8_t *into = op->into;
-    size_t room = op->room;
+    bool drained = false;
     sennit_err err;
 
     if (!file->readable)
         return false;
-    if (op->home == NULL) {
-        if (!spare_block(epoll))
-            return sni_op_done(op, SENNIT_ENOMEM);
-        into = epoll->spare->data;
-        room = epoll->spare->capacity;
-    }
-    err = sni_stream_recv(file->of.fd, into, room, &op->size);
-    if (err == SENNIT_EAGAIN) {
-        file->readable = false;
-        return false;
-    }
-    if (err)
-        return sni_op_done(op, err);
-    if (op->home == NULL) {
-        op->home = sni_block_ref(epoll->spare);
-        op->into = into;
-    }
+    err = sni_real_recv(&epoll->real, op, &drained);
     /* A short read has emptied the socket; what comes later makes a new edge. Once
      * the peer has hung up there is no further edge, so the bit stays. */
-    if (op->size < room && !file->hung_up)
+    if (err == SENNIT_EAGAIN || (drained && !file->hung_up))
         file->readable = false;
-    return sni_op_done(op, SENNIT_OK);
+    return err != SENNIT_EAGAIN && sni_op_done(op, err);
 }
 
 static bool
@@ -346,7 +318,6 @@ epoll_fini(sni_io *io)
     epoll_io *epoll = epoll_of(io);
 
     sni_real_fini(&epoll->real);
-    sni_block_unref(epoll->spare);
     close(epoll->epoll_fd);
     sni_release(io->alloc, epoll);
 }

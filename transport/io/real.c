@@ -33,6 +33,7 @@ void
 sni_real_fini(sni_real *real)
 {
     sni_resolver_free(real->resolver);
+    sni_block_unref(real->spare);
     close(real->wake_fd);
 }
 
@@ -48,6 +49,8 @@ file_new(sni_real *real, int fd, const sni_address *address, sni_file **out)
     file->fd = fd;
     file->address = *address;
     *out = (sni_file *)file;
+    if (real->init != NULL)
+        real->init(*out);
     return SENNIT_OK;
 }
 
@@ -154,15 +157,17 @@ sni_real_accepted(sni_real *real, int fd, const sni_address *peer, sni_file **ou
         return err;
     }
     err = begin(real, file);
-    if (err)
-        sni_real_close(real, file);
-    else
+    if (err == SENNIT_OK) {
         *out = file;
+        return SENNIT_OK;
+    }
+    sni_real_shut(real, file);
+    sni_real_free(real, file);
     return err;
 }
 
 void
-sni_real_close(sni_real *real, sni_file *file)
+sni_real_shut(sni_real *real, sni_file *file)
 {
     sni_real_file *of = sni_real_file_of(file);
     bool shared = sni_real_inherited(&real->io);
@@ -171,7 +176,12 @@ sni_real_close(sni_real *real, sni_file *file)
         sni_stream_unlisten(of->listening, shared);
     else
         sni_stream_close(of->fd, shared);
-    sni_release(real->io.alloc, of->listening);
+}
+
+void
+sni_real_free(sni_real *real, sni_file *file)
+{
+    sni_release(real->io.alloc, sni_real_file_of(file)->listening);
     sni_release(real->io.alloc, file);
 }
 
@@ -227,6 +237,41 @@ sni_real_begin(sni_real *real, sni_op *op)
         return true;
     op->err = SENNIT_ECLOSED;
     return false;
+}
+
+/* Reused as long as nobody kept what is in it. */
+static bool
+spare_block(sni_real *real)
+{
+    if (real->spare != NULL && sni_block_sole(real->spare))
+        return true;
+    sni_block_unref(real->spare);
+    real->spare = sni_pool_take(real->io.recv_blocks);
+    return real->spare != NULL;
+}
+
+sennit_err
+sni_real_recv(sni_real *real, sni_op *op, bool *drained)
+{
+    uint8_t *into = op->into;
+    size_t room = op->room;
+    sennit_err err;
+
+    if (op->home == NULL) {
+        if (!spare_block(real))
+            return SENNIT_ENOMEM;
+        into = real->spare->data;
+        room = real->spare->capacity;
+    }
+    err = sni_stream_recv(sni_real_file_of(op->file)->fd, into, room, &op->size);
+    if (err)
+        return err;
+    if (op->home == NULL) {
+        op->home = sni_block_ref(real->spare);
+        op->into = into;
+    }
+    *drained = op->size < room;
+    return SENNIT_OK;
 }
 
 bool

@@ -19,12 +19,14 @@ typedef struct sni_real_file {
 typedef struct sni_real {
     sni_io io;
     size_t file_bytes; /* of the backend's struct sni_file */
-    /* Tells the backend of a new file that listens, or was accepted. NULL: it need not
-     * know. */
+    /* Makes what is the backend's in a new file, which is all 0. NULL: that will do. */
+    void (*init)(sni_file *file);
+    /* Tells of a new file that listens, or was accepted. NULL: nobody need know. */
     sennit_err (*begin)(struct sni_real *real, sni_file *file);
     int wake_fd; /* an eventfd: the backend waits for it too, and calls sni_real_woken()
                   */
     sni_op_queue done;
+    sni_block *spare;              /* where what is received at once goes */
     struct sni_resolver *resolver; /* made for the first look-up */
     uint64_t random_state;
     unsigned forks; /* when it was opened */
@@ -42,7 +44,7 @@ sni_real_file_of(sni_file *file)
     return (sni_real_file *)file;
 }
 
-/* Whose `io`, `file_bytes` and `begin` are set. Errors: EMFILE, ENOMEM. */
+/* Whose `io` to `begin` are set. Errors: EMFILE, ENOMEM. */
 sennit_err sni_real_init(sni_real *real);
 void sni_real_fini(sni_real *real);
 
@@ -61,8 +63,10 @@ sennit_err sni_real_dial(sni_io *io, const sni_address *address,
 sennit_err sni_real_accepted(sni_real *real, int fd, const sni_address *peer,
                              sni_file **out);
 
-/* Closes the descriptor and frees the file. The backend has forgotten it. */
-void sni_real_close(sni_real *real, sni_file *file);
+/* Closes the descriptor, and frees the file. The kernel has forgotten it then, as far as
+ * the backend is concerned. */
+void sni_real_shut(sni_real *real, sni_file *file);
+void sni_real_free(sni_real *real, sni_file *file);
 
 void sni_real_finish(sni_io *io, sni_file *file);
 bool sni_real_undelivered(sni_io *io, const sni_file *file);
@@ -84,6 +88,10 @@ sni_op_done(sni_op *op, sennit_err err)
     op->err = err;
     return true;
 }
+
+/* RECV, without waiting. EAGAIN: nothing is there and `op` is as it was, else it is done
+ * with that. `*drained`: there was less than room for, so nothing was left. */
+sennit_err sni_real_recv(sni_real *real, sni_op *op, bool *drained);
 
 /* A CONNECT whose file is connected. Returns true: it is done. */
 bool sni_real_connected(sni_op *op);

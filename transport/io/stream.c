@@ -451,13 +451,28 @@ sni_stream_close(int fd, bool shared)
 
 /* What accept(2) may report of a connection that is gone already, and what must
  * not end the accepting (accept(2), "Error handling"). */
-static bool
-accept_error_is_of_the_connection(int error)
+bool
+sni_stream_accept_goes_on(int error)
 {
     return error == ECONNABORTED || error == EINTR || error == EPROTO ||
            error == ENETDOWN || error == ENOPROTOOPT || error == EHOSTDOWN ||
            error == ENONET || error == EHOSTUNREACH || error == EOPNOTSUPP ||
            error == ENETUNREACH;
+}
+
+/* Sets what is asked for and tells whose it is. */
+static sennit_err
+welcome(int fd, const os_address *os, const sennit_sock_opts *opts, sni_address *peer,
+        const char **why)
+{
+    const sni_address six = { .kind = SNI_ADDRESS_TCP6 };
+
+    from_os(os, peer);
+    /* A client on its own unix socket has a name nobody asks for. */
+    if (peer->kind == SNI_ADDRESS_IPC)
+        *peer = (sni_address){ .kind = SNI_ADDRESS_IPC };
+    /* What the socket is, not whom it is for: IPv4 may come through IPv6. */
+    return prepare(fd, os->u.any.sa_family == AF_INET6 ? &six : peer, opts, why);
 }
 
 sennit_err
@@ -471,25 +486,29 @@ sni_stream_accept(int *out, int listener, const sennit_sock_opts *opts, sni_addr
     do {
         os.size = sizeof os.u;
         fd = accept4(listener, &os.u.any, &os.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    } while (fd < 0 && accept_error_is_of_the_connection(errno));
+    } while (fd < 0 && sni_stream_accept_goes_on(errno));
     if (fd < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK ? SENNIT_EAGAIN
                                                        : sni_err_of_errno(errno);
-    from_os(&os, peer);
-    /* A client on its own unix socket has a name nobody asks for. */
-    if (peer->kind == SNI_ADDRESS_IPC)
-        *peer = (sni_address){ .kind = SNI_ADDRESS_IPC };
-    /* What the socket is, not whom it is for: IPv4 may come through IPv6. */
-    err = prepare(fd,
-                  os.u.any.sa_family == AF_INET6
-                      ? &(const sni_address){ .kind = SNI_ADDRESS_TCP6 }
-                      : peer,
-                  opts, why);
+    err = welcome(fd, &os, opts, peer, why);
     if (err)
         close(fd);
     else
         *out = fd;
     return err;
+}
+
+sennit_err
+sni_stream_accepted(int fd, const sennit_sock_opts *opts, sni_address *peer,
+                    const char **why)
+{
+    os_address os = { .size = sizeof os.u };
+
+    if (peer->kind == SNI_ADDRESS_IPC)
+        os.u.any.sa_family = AF_UNIX;
+    else if (getpeername(fd, &os.u.any, &os.size) != 0)
+        return errno == ENOTCONN ? SENNIT_EAGAIN : sni_err_of_errno(errno);
+    return welcome(fd, &os, opts, peer, why);
 }
 
 /* ---- connecting -------------------------------------------------------- */

@@ -63,6 +63,16 @@ bool sni_stream_is_own(int fd);
 sennit_err sni_stream_accept(int *out, int listener, const sennit_sock_opts *opts,
                              sni_address *peer, const char **why);
 
+/* Whether what accept(2) failed with concerns that one connection, and others may follow.
+ */
+bool sni_stream_accept_goes_on(int error);
+
+/* The rest of sni_stream_accept() for what was accepted in another way; `*peer` comes
+ * with the kind of the listener's address. `fd` stays open on failure. Errors: EAGAIN (it
+ * is gone already), those of an option. */
+sennit_err sni_stream_accepted(int fd, const sennit_sock_opts *opts, sni_address *peer,
+                               const char **why);
+
 /* Receives up to `room`, or writes up to SNI_SEND_PARTS parts; `*size` octets of them.
  * Errors: EAGAIN (would wait); ECONNRESET and others (the connection is broken). */
 sennit_err sni_stream_recv(int fd, void *into, size_t room, size_t *size);

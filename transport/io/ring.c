@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+
+#include "io/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "io/real.h"
+
+#define ENTRIES     256u
+#define ENTRIES_MIN 32u
+/* The memory of a ring counts against RLIMIT_MEMLOCK for who is not root: this takes
+ * 36 KiB of usually 8 MiB. What finds no place is kept by the kernel and loses nothing.
+ */
+#define COMPLETIONS 1024u
+#define BUFFERS     8u
+#define BUFFERS_MAX 64u
+
+/* How long to wait for the kernel to have memory again. */
+#define REFUSED_PAUSE_MS 1
+
+/* Longer than anybody waits, and short enough for the kernel to add to its clock. */
+#define FOR_EVER_NS (UINT64_C(100) * 365 * 86400 * 1000000000u)
+
+/* ---- setting up -------------------------------------------------------- */
+
+/* Best first. With DEFER_TASKRUN (Linux 6.1) a completion costs its owner no
+ * interruption: all are made where the owner waits for them. */
+static const unsigned setups[] = {
+    IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
+        IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE,
+    IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SUBMIT_ALL |
+        IORING_SETUP_CQSIZE,
+    IORING_SETUP_CQSIZE,
+};
+
+static const unsigned features_needed = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE |
+                                        IORING_FEAT_FAST_POLL | IORING_FEAT_EXT_ARG;
+
+static const uint8_t operations_needed[] = { IORING_OP_SENDMSG, IORING_OP_RECV,
+                                             IORING_OP_ACCEPT, IORING_OP_POLL_ADD,
+                                             IORING_OP_ASYNC_CANCEL };
+
+/* Whether an administrator has forbidden it; 1 leaves it to a group. */
+static bool
+is_disabled(void)
+{
+    char text[2] = "0";
+    int fd = open("/proc/sys/kernel/io_uring_disabled", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    (void)!read(fd, text, 1);
+    close(fd);
+    return text[0] != '0';
+}
+
+static sennit_err
+explain(int error, const char **why)
+{
+    switch (error) {
+    case EPERM:
+    case EACCES:
+        *why = is_disabled()
+                   ? "io_uring is forbidden: kernel.io_uring_disabled is not 0"
+                   : "io_uring is forbidden: a sandbox (seccomp, as of containers) "
+                     "refuses io_uring_setup";
+        return SENNIT_EACCES;
+    case ENOMEM:
+        *why = "no memory for an io_uring: RLIMIT_MEMLOCK (ulimit -l) is too small, or "
+               "other rings of this user fill it";
+        return SENNIT_ENOMEM;
+    case ENOSYS:
+        *why = "this kernel has no io_uring, or a sandbox (seccomp) hides it";
+        return SENNIT_ENOTSUP;
+    case EINVAL:
+        *why = "this kernel's io_uring is too old: Linux 5.19 is needed";
+        return SENNIT_ENOTSUP;
+    default:
+        *why = error == EMFILE || error == ENFILE
+                   ? "no descriptor is left for an io_uring"
+                   : "io_uring_setup failed";
+        return sni_err_of_errno(error);
+    }
+}
+
+static int
+set_up_with(sni_ring *ring, unsigned flags)
+{
+    struct io_uring_params params;
+    unsigned entries = ring->opts.entries;
+    int rc;
+
+    do {
+        memset(&params, 0, sizeof params);
+        params.flags = flags;
+        params.cq_entries = ring->opts.completions;
+        rc = -ring->opts.setup_error;
+        if (rc == 0)
+            rc = io_uring_queue_init_params(entries, &ring->uring, &params);
+        entries /= 2;
+    } while (rc == -ENOMEM && entries >= ENTRIES_MIN);
+    ring->tells_of_work = (flags & IORING_SETUP_TASKRUN_FLAG) != 0;
+    return rc;
+}
+
+static bool
+is_able(sni_ring *ring, const char **why)
+{
+    struct io_uring_probe *probe;
+    bool able;
+
+    *why = "this kernel's io_uring is too old: Linux 5.19 is needed";
+    if (ring->opts.no_features ||
+        (ring->uring.features & features_needed) != features_needed)
+        return false;
+    probe = io_uring_get_probe_ring(&ring->uring);
+    able = probe != NULL;
+    for (size_t i = 0; able && i < sizeof operations_needed; i++)
+        able = io_uring_opcode_supported(probe, operations_needed[i]);
+    io_uring_free_probe(probe);
+    return able;
+}
+
+static sennit_err
+set_up(sni_ring *ring, const char **why)
+{
+    int rc = -EINVAL;
+
+    for (size_t i = ring->opts.setups_unknown;
+         rc == -EINVAL && i < sizeof setups / sizeof setups[0]; i++)
+        rc = set_up_with(ring, setups[i]);
+    if (rc < 0)
+        return explain(-rc, why);
+    /* A child has nothing of it, so it cannot touch what it shares with its parent. */
+    rc = io_uring_ring_dontfork(&ring->uring);
+    if (rc == 0 && is_able(ring, why)) {
+        /* A descriptor fewer to look up when entering. It may fail. */
+        (void)io_uring_register_ring_fd(&ring->uring);
+        return SENNIT_OK;
+    }
+    io_uring_queue_exit(&ring->uring);
+    return rc < 0 ? explain(-rc, why) : SENNIT_ENOTSUP;
+}
+
+/* ---- buffers ----------------------------------------------------------- */
+
+static int
+group_mask(const sni_ring *ring)
+{
+    return io_uring_buf_ring_mask(ring->buffers_max);
+}
+
+/* Gives buffer `id` to the kernel; false when there is no memory for it. */
+static bool
+provide(sni_ring *ring, unsigned id)
+{
+    sni_block **block = &ring->blocks[id];
+
+    if (*block == NULL)
+        *block = sni_pool_take(ring->pool);
+    if (*block == NULL)
+        return false;
+    io_uring_buf_ring_add(ring->group, (*block)->data, (unsigned)(*block)->capacity,
+                          (unsigned short)id, group_mask(ring), 0);
+    io_uring_buf_ring_advance(ring->group, 1);
+    return true;
+}
+
+static void
+add_buffers(sni_ring *ring, unsigned count)
+{
+    for (unsigned id = ring->buffers; id < count; id++)
+        ring->absent += !provide(ring, id);
+    ring->buffers = count;
+    if (ring->stats->buffers < count)
+        ring->stats->buffers = count;
+}
+
+void
+sni_ring_grow(sni_ring *ring)
+{
+    unsigned count = 2 * ring->buffers;
+
+    ring->stats->no_buffer++;
+    add_buffers(ring, count < ring->buffers_max ? count : ring->buffers_max);
+}
+
+sni_block *
+sni_ring_buffer(sni_ring *ring, const struct io_uring_cqe *cqe)
+{
+    unsigned id = cqe->flags >> IORING_CQE_BUFFER_SHIFT;
+
+    SNI_ASSERT(id < ring->buffers && ring->blocks[id] != NULL);
+    ring->given[ring->given_count++] = (uint16_t)id;
+    return ring->blocks[id];
+}
+
+unsigned
+sni_ring_recycle(sni_ring *ring)
+{
+    while (ring->given_count > 0) {
+        unsigned id = ring->given[--ring->given_count];
+
+        if (!sni_block_sole(ring->blocks[id])) {
+            sni_block_unref(ring->blocks[id]);
+            ring->blocks[id] = NULL;
+        }
+        ring->absent += !provide(ring, id);
+    }
+    for (unsigned id = 0; ring->absent > 0 && id < ring->buffers; id++) {
+        if (ring->blocks[id] != NULL)
+            continue;
+        if (!provide(ring, id))
+            break;
+        ring->absent--;
+    }
+    return ring->buffers - ring->absent;
+}
+
+static void
+free_buffers(sni_ring *ring)
+{
+    for (unsigned id = 0; id < ring->buffers; id++)
+        sni_block_unref(ring->blocks[id]);
+    sni_release(ring->alloc, ring->blocks);
+    sni_release(ring->alloc, ring->given);
+}
+
+/* Memory that the kernel knows is unmapped only when it has forgotten it. */
+static void
+close_group(sni_ring *ring)
+{
+    (void)io_uring_unregister_buf_ring(&ring->uring, SNI_RING_GROUP);
+    munmap(ring->group, ring->group_bytes);
+    free_buffers(ring);
+}
+
+static sennit_err
+open_group(sni_ring *ring, const char **why)
+{
+    struct io_uring_buf_reg registration = { .ring_entries = ring->buffers_max,
+                                             .bgid = SNI_RING_GROUP };
+    sennit_err err = SENNIT_ENOMEM;
+    int rc;
+
+    *why = "no memory for the buffers of an io_uring";
+    ring->blocks =
+        sni_acquire_zero(ring->alloc, ring->buffers_max * sizeof(ring->blocks[0]));
+    ring->given = sni_acquire(ring->alloc, ring->buffers_max * sizeof(ring->given[0]));
+    if (ring->blocks == NULL || ring->given == NULL)
+        goto fail;
+    ring->group_bytes = ring->buffers_max * sizeof(struct io_uring_buf);
+    /* Pages of its own, because the kernel keeps them; a child gets none of them. */
+    ring->group = mmap(NULL, ring->group_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (ring->group == MAP_FAILED)
+        goto fail;
+    (void)madvise(ring->group, ring->group_bytes, MADV_DONTFORK);
+    registration.ring_addr = (uintptr_t)ring->group;
+    rc = ring->opts.no_groups
+             ? -EINVAL
+             : io_uring_register_buf_ring(&ring->uring, &registration, 0);
+    if (rc < 0) {
+        err = explain(-rc, why);
+        munmap(ring->group, ring->group_bytes);
+        goto fail;
+    }
+    io_uring_buf_ring_init(ring->group);
+    add_buffers(ring, BUFFERS < ring->buffers_max ? BUFFERS : ring->buffers_max);
+    if (ring->absent == 0)
+        return SENNIT_OK;
+    close_group(ring);
+    return SENNIT_ENOMEM;
+
+fail:
+    free_buffers(ring);
+    return err;
+}
+
+/* ---- opening and closing ----------------------------------------------- */
+
+static const sni_uring_opts defaults = { .entries = 0 };
+
+sennit_err
+sni_ring_open(sni_ring *ring, const sennit_allocator *alloc, sni_pool *pool,
+              const sni_uring_opts *opts, const char **why)
+{
+    sennit_err err;
+
+    memset(ring, 0, sizeof *ring);
+    ring->opts = opts != NULL ? *opts : defaults;
+    if (ring->opts.entries == 0)
+        ring->opts.entries = ENTRIES;
+    if (ring->opts.completions == 0)
+        ring->opts.completions = COMPLETIONS;
+    ring->stats = ring->opts.stats != NULL ? ring->opts.stats : &ring->own_stats;
+    ring->buffers_max = ring->opts.buffers_max > 0 ? ring->opts.buffers_max : BUFFERS_MAX;
+    ring->alloc = alloc;
+    ring->pool = pool;
+    err = set_up(ring, why);
+    if (err)
+        return err;
+    ring->messages =
+        sni_acquire(alloc, ring->uring.sq.ring_entries * sizeof(ring->messages[0]));
+    *why = "no memory for an io_uring";
+    err = SENNIT_ENOMEM;
+    if (ring->messages == NULL)
+        goto fail_ring;
+    err = open_group(ring, why);
+    if (err)
+        goto fail_messages;
+    *why = NULL;
+    return SENNIT_OK;
+
+fail_messages:
+    sni_release(alloc, ring->messages);
+fail_ring:
+    io_uring_queue_exit(&ring->uring);
+    return err;
+}
+
+void
+sni_ring_close(sni_ring *ring, bool shared)
+{
+    if (shared) {
+        close(ring->uring.ring_fd);
+        free_buffers(ring);
+    } else {
+        close_group(ring);
+        io_uring_queue_exit(&ring->uring);
+    }
+    sni_release(ring->alloc, ring->messages);
+}
+
+/* ---- requests and completions ------------------------------------------ */
+
+/* Entering failed for the moment. Where nothing is completed there is nothing to do but
+ * to give the kernel time. */
+static void
+refused(sni_ring *ring)
+{
+    struct pollfd ready = { .fd = ring->uring.ring_fd, .events = POLLIN };
+
+    ring->stats->refused++;
+    if (io_uring_cq_ready(&ring->uring) == 0)
+        (void)poll(&ready, 1, REFUSED_PAUSE_MS);
+}
+
+static int
+enter(sni_ring *ring, uint64_t wait_ns)
+{
+    struct __kernel_timespec wait = { .tv_sec = (long long)(wait_ns / 1000000000u),
+                                      .tv_nsec = (long long)(wait_ns % 1000000000u) };
+    struct io_uring_cqe *first;
+    int error = ring->opts.enter != NULL ? ring->opts.enter(ring->opts.arg) : 0;
+
+    ring->stats->entered++;
+    ring->stats->requests += io_uring_sq_ready(&ring->uring);
+    if (error != 0)
+        return -error;
+    return wait_ns == 0
+               ? io_uring_submit_and_get_events(&ring->uring)
+               : io_uring_submit_and_wait_timeout(&ring->uring, &first, 1, &wait, NULL);
+}
+
+struct io_uring_sqe *
+sni_ring_request(sni_ring *ring)
+{
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
+
+    if (sqe == NULL && enter(ring, 0) < 0)
+        refused(ring);
+    if (sqe == NULL)
+        sqe = io_uring_get_sqe(&ring->uring);
+    ring->requests += sqe != NULL;
+    return sqe;
+}
+
+struct msghdr *
+sni_ring_message(sni_ring *ring, const struct io_uring_sqe *sqe)
+{
+    return &ring->messages[sqe - ring->uring.sq.sqes];
+}
+
+bool
+sni_ring_enter(sni_ring *ring, sennit_time until)
+{
+    unsigned flags = IO_URING_READ_ONCE(*ring->uring.sq.kflags);
+    sennit_time now;
+    uint64_t wait_ns = 0;
+    int rc;
+
+    if (flags & IORING_SQ_CQ_OVERFLOW)
+        ring->stats->overflows++;
+    if (io_uring_cq_ready(&ring->uring) > 0)
+        until = 0;
+    if (until == 0 && ring->tells_of_work && io_uring_sq_ready(&ring->uring) == 0 &&
+        !(flags & (IORING_SQ_CQ_OVERFLOW | IORING_SQ_TASKRUN)))
+        return true;
+    if (until == SENNIT_NEVER) {
+        wait_ns = FOR_EVER_NS;
+    } else if (until > 0) {
+        now = sni_real_now(NULL);
+        wait_ns = until > now ? until - now : 0;
+    }
+    rc = enter(ring, wait_ns);
+    if (rc == -EBUSY || rc == -EAGAIN || rc == -ENOMEM) {
+        refused(ring);
+        return true;
+    }
+    if (rc == -EINTR)
+        return false;
+    /* When requests were taken the kernel tells their number, and not that a signal ended
+     * the wait for them. But nothing else ends it early. */
+    return wait_ns == 0 || io_uring_cq_ready(&ring->uring) > 0 ||
+           io_uring_sq_ready(&ring->uring) > 0 || sni_real_now(NULL) >= until;
+}
+
+bool
+sni_ring_next(sni_ring *ring, struct io_uring_cqe *out)
+{
+    struct io_uring_cqe *cqe;
+
+    if (io_uring_cq_ready(&ring->uring) == 0 ||
+        io_uring_peek_cqe(&ring->uring, &cqe) != 0)
+        return false;
+    memcpy(out, cqe, sizeof *out);
+    io_uring_cqe_seen(&ring->uring, cqe);
+    if (!(out->flags & IORING_CQE_F_MORE)) {
+        SNI_ASSERT(ring->requests > 0);
+        ring->requests--;
+    }
+    return true;
+}

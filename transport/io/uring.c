@@ -1,0 +1,826 @@
+/* SPDX-License-Identifier: MIT */
+/* An operation that cannot be done at once is parked in its file, and the file says what
+ * it wants of the kernel. Nothing is put into the ring before the next reap(): it hands
+ * over all that is wanted in the call in which it waits. So a round trip is that call
+ * and a sendmsg.
+ *
+ *   RECV     one request for each, into a buffer that the kernel chooses, or where it is
+ *            told to; while more is known to be there, recv(2)
+ *   SEND     sendmsg(2); when the kernel takes nothing, a poll tells when it does
+ *   ACCEPT   one request that goes on. What it brings while nobody asks is held, and when
+ *            that becomes much it is ended
+ *   CONNECT  connect(2), and a poll
+ *   HANGUP   a poll
+ *
+ * Between calls the kernel holds no memory of ours but the buffers of the ring and what a
+ * RECV is told to fill, whose block the operation holds.
+ *
+ * Law: of each kind at most one request of a file is with the kernel (`armed`). A file
+ * that is closed stays until its last one has come back. */
+#define _GNU_SOURCE
+
+#include "io/uring.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/limits.h"
+#include "base/list.h"
+#include "io/real.h"
+#include "io/ring.h"
+
+/* What is asked of the kernel. In the low bits of a request's number, above them the
+ * file. */
+typedef enum request {
+    REQUEST_ACCEPT,
+    REQUEST_RECV,
+    REQUEST_WRITABLE,
+    REQUEST_HANGUP,
+    REQUEST_KINDS, /* of those of a file */
+    REQUEST_WAKE = REQUEST_KINDS,
+    REQUEST_CANCEL
+} request;
+
+#define REQUEST_MASK ((uintptr_t)7)
+_Static_assert(REQUEST_CANCEL <= REQUEST_MASK,
+               "a file's address has three bits to spare");
+
+/* Connections held for a listener that does not ask for them. */
+#define HELD_MAX (2 * SNI_ACCEPTS_PER_TURN)
+
+struct sni_file {
+    sni_real_file of;
+    sni_link wanting; /* of the ring, or starved */
+    sni_link held;    /* accepted and not asked for: in the listener's, whose it begins */
+    uint16_t held_count;
+    uint8_t want;   /* sets of requests: to be made, ... */
+    uint8_t cancel; /* ... to be called back, ... */
+    uint8_t armed;  /* ... with the kernel */
+    bool readable;  /* something is known to be there */
+    bool unwanted;  /* the RECV that the kernel has was cancelled */
+    bool closed;
+    sni_op *in;    /* parked ACCEPT or RECV */
+    sni_op *out;   /* parked CONNECT or SEND */
+    sni_op *watch; /* parked HANGUP */
+};
+
+typedef struct uring_io {
+    sni_real real;
+    sni_ring ring;
+    sni_link wanting; /* files that want something of the kernel */
+    sni_link starved; /* ... a buffer */
+    bool wake_armed;
+    bool closing;
+    bool watched; /* somebody waits for the descriptor */
+    bool no_multishot;
+} uring_io;
+
+static uring_io *
+uring_of(sni_io *io)
+{
+    return (uring_io *)io;
+}
+
+static uint8_t
+bit(request kind)
+{
+    return (uint8_t)(1u << kind);
+}
+
+/* ---- what is wanted of the kernel -------------------------------------- */
+
+static void
+put_number(struct io_uring_sqe *sqe, const sni_file *file, request kind)
+{
+    sqe->user_data = (uintptr_t)file | (uintptr_t)kind;
+}
+
+static void
+prepare_recv(struct io_uring_sqe *sqe, const sni_file *file)
+{
+    const sni_op *op = file->in;
+
+    if (op->home != NULL) {
+        io_uring_prep_recv(sqe, file->of.fd, op->into, op->room, 0);
+        return;
+    }
+    io_uring_prep_recv(sqe, file->of.fd, NULL, 0, 0);
+    sqe->flags |= IOSQE_BUFFER_SELECT;
+    sqe->buf_group = SNI_RING_GROUP;
+}
+
+static void
+prepare(const uring_io *uring, struct io_uring_sqe *sqe, const sni_file *file,
+        request kind)
+{
+    int flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+    switch (kind) {
+    case REQUEST_ACCEPT:
+        if (uring->no_multishot)
+            io_uring_prep_accept(sqe, file->of.fd, NULL, NULL, flags);
+        else
+            io_uring_prep_multishot_accept(sqe, file->of.fd, NULL, NULL, flags);
+        break;
+    case REQUEST_RECV:
+        prepare_recv(sqe, file);
+        break;
+    case REQUEST_WRITABLE:
+        io_uring_prep_poll_add(sqe, file->of.fd, POLLOUT);
+        break;
+    case REQUEST_HANGUP:
+        io_uring_prep_poll_add(sqe, file->of.fd, POLLRDHUP);
+        break;
+    case REQUEST_WAKE:
+        io_uring_prep_poll_multishot(sqe, uring->real.wake_fd, POLLIN);
+        break;
+    case REQUEST_CANCEL:
+        break;
+    }
+    put_number(sqe, file, kind);
+}
+
+/* False: the ring is full. */
+static bool
+make(uring_io *uring, sni_file *file, request kind)
+{
+    struct io_uring_sqe *sqe = sni_ring_request(&uring->ring);
+
+    if (sqe == NULL)
+        return false;
+    prepare(uring, sqe, file, kind);
+    file->want &= (uint8_t)~bit(kind);
+    file->armed |= bit(kind);
+    return true;
+}
+
+static bool
+call_back(uring_io *uring, const sni_file *file, request kind)
+{
+    struct io_uring_sqe *sqe = sni_ring_request(&uring->ring);
+
+    if (sqe == NULL)
+        return false;
+    io_uring_prep_cancel64(sqe, (uintptr_t)file | (uintptr_t)kind, 0);
+    put_number(sqe, NULL, REQUEST_CANCEL);
+    return true;
+}
+
+static bool
+make_wake(uring_io *uring)
+{
+    struct io_uring_sqe *sqe;
+
+    if (uring->wake_armed || uring->closing)
+        return true;
+    sqe = sni_ring_request(&uring->ring);
+    if (sqe == NULL)
+        return false;
+    prepare(uring, sqe, NULL, REQUEST_WAKE);
+    uring->wake_armed = true;
+    return true;
+}
+
+static bool
+make_wanted(uring_io *uring, sni_file *file)
+{
+    for (request kind = 0; kind < REQUEST_KINDS; kind++) {
+        if (file->cancel & bit(kind) && !call_back(uring, file, kind))
+            return false;
+        file->cancel &= (uint8_t)~bit(kind);
+        if (file->want & bit(kind) && !make(uring, file, kind))
+            return false;
+    }
+    return true;
+}
+
+/* Puts everything that is wanted into the ring; false if there was not room for all. */
+static bool
+make_all(uring_io *uring)
+{
+    sni_link *link;
+
+    if (!make_wake(uring))
+        return false;
+    while ((link = sni_list_first(&uring->wanting)) != NULL) {
+        if (!make_wanted(uring, SNI_OWNER_OF(link, sni_file, wanting)))
+            return false;
+        sni_link_remove(link);
+    }
+    return true;
+}
+
+/* Whoever waits for the descriptor waits for what the kernel has, and calls nothing
+ * that would hand it over. */
+static void
+hand_over(uring_io *uring)
+{
+    if (!uring->watched)
+        return;
+    (void)make_all(uring);
+    (void)sni_ring_enter(&uring->ring, 0);
+}
+
+/* Nothing of the kernel's tells of what is queued here. */
+static void
+tell_queued(uring_io *uring)
+{
+    if (uring->watched && !sni_op_queue_empty(&uring->real.done))
+        sni_real_wake(&uring->real.io);
+}
+
+static void
+list(uring_io *uring, sni_file *file)
+{
+    if (!sni_link_linked(&file->wanting))
+        sni_list_push(&uring->wanting, &file->wanting);
+}
+
+static void
+want(uring_io *uring, sni_file *file, request kind)
+{
+    file->cancel &= (uint8_t)~bit(kind);
+    if (file->armed & bit(kind))
+        return;
+    file->want |= bit(kind);
+    list(uring, file);
+}
+
+static void
+want_back(uring_io *uring, sni_file *file, uint8_t kinds)
+{
+    file->want &= (uint8_t)~kinds;
+    file->cancel |= file->armed & kinds;
+    if (file->cancel != 0)
+        list(uring, file);
+}
+
+/* ---- files ------------------------------------------------------------- */
+
+static void
+init_file(sni_file *file)
+{
+    sni_link_init(&file->wanting);
+    sni_link_init(&file->held);
+}
+
+static void
+free_file(uring_io *uring, sni_file *file)
+{
+    sni_link_remove(&file->wanting);
+    sni_real_free(&uring->real, file);
+}
+
+static void
+uring_close(sni_io *io, sni_file *file)
+{
+    uring_io *uring = uring_of(io);
+    bool inherited = sni_real_inherited(io);
+    sni_link *link;
+
+    SNI_ASSERT(file->in == NULL);
+    SNI_ASSERT(file->out == NULL);
+    SNI_ASSERT(file->watch == NULL);
+    if (file->of.listening != NULL) {
+        while ((link = sni_list_first(&file->held)) != NULL) {
+            sni_link_remove(link);
+            uring_close(io, SNI_OWNER_OF(link, sni_file, held));
+        }
+    }
+    sni_real_shut(&uring->real, file);
+    if (file->armed == 0 || inherited) {
+        free_file(uring, file);
+        return;
+    }
+    file->closed = true;
+    want_back(uring, file, UINT8_MAX);
+    hand_over(uring);
+}
+
+/* ---- operations -------------------------------------------------------- */
+
+static sni_op **
+park_of(const sni_op *op)
+{
+    switch (op->kind) {
+    case SNI_OP_ACCEPT:
+    case SNI_OP_RECV:
+        return &op->file->in;
+    case SNI_OP_CONNECT:
+    case SNI_OP_SEND:
+        return &op->file->out;
+    case SNI_OP_HANGUP:
+        return &op->file->watch;
+    case SNI_OP_RESOLVE:
+        break;
+    }
+    return NULL;
+}
+
+static request
+request_of(const sni_op *op)
+{
+    switch (op->kind) {
+    case SNI_OP_ACCEPT:
+        return REQUEST_ACCEPT;
+    case SNI_OP_RECV:
+        return REQUEST_RECV;
+    case SNI_OP_CONNECT:
+    case SNI_OP_SEND:
+        return REQUEST_WRITABLE;
+    case SNI_OP_HANGUP:
+    case SNI_OP_RESOLVE:
+        break;
+    }
+    return REQUEST_HANGUP;
+}
+
+/* The next held connection; EAGAIN: there is none. One whose peer has gone is passed
+ * over. */
+static sennit_err
+take_held(uring_io *uring, sni_op *op)
+{
+    sni_file *listener = op->file;
+    sennit_err err = SENNIT_EAGAIN;
+    sni_link *link;
+
+    while (err == SENNIT_EAGAIN && (link = sni_list_first(&listener->held)) != NULL) {
+        sni_file *file = SNI_OWNER_OF(link, sni_file, held);
+
+        sni_link_remove(link);
+        listener->held_count--;
+        err = sni_stream_accepted(file->of.fd, op->opts, &file->of.address, &op->why);
+        if (err == SENNIT_OK)
+            op->accepted = file;
+        else
+            uring_close(&uring->real.io, file);
+    }
+    return err;
+}
+
+static bool
+try_connect(sni_op *op)
+{
+    sni_file *file = op->file;
+    bool under_way;
+    sennit_err err = sni_stream_connect(file->of.fd, &file->of.address, &under_way);
+
+    if (err)
+        return sni_op_done(op, err);
+    return !under_way && sni_real_connected(op);
+}
+
+static bool
+try_recv(uring_io *uring, sni_op *op)
+{
+    sni_file *file = op->file;
+    bool drained = false;
+    sennit_err err;
+
+    if (!file->readable)
+        return false;
+    err = sni_real_recv(&uring->real, op, &drained);
+    if (err == SENNIT_EAGAIN || drained)
+        file->readable = false;
+    return err != SENNIT_EAGAIN && sni_op_done(op, err);
+}
+
+static bool
+try_send(sni_op *op)
+{
+    const sni_file *file = op->file;
+    sennit_err err;
+
+    if ((file->want | file->armed) & bit(REQUEST_WRITABLE))
+        return false;
+    err = sni_stream_send(file->of.fd, op->parts, op->parts_count, &op->size);
+    return err != SENNIT_EAGAIN && sni_op_done(op, err);
+}
+
+/* True: done. */
+static bool
+try_op(uring_io *uring, sni_op *op)
+{
+    sennit_err err;
+
+    switch (op->kind) {
+    case SNI_OP_ACCEPT:
+        err = take_held(uring, op);
+        return err != SENNIT_EAGAIN && sni_op_done(op, err);
+    case SNI_OP_CONNECT:
+        return try_connect(op);
+    case SNI_OP_RECV:
+        return try_recv(uring, op);
+    case SNI_OP_SEND:
+        return try_send(op);
+    case SNI_OP_HANGUP:
+    case SNI_OP_RESOLVE:
+        break;
+    }
+    return false;
+}
+
+static bool
+uring_submit(sni_io *io, sni_op *op)
+{
+    uring_io *uring = uring_of(io);
+    sni_op **park = park_of(op);
+
+    SNI_ASSERT(!op->pending);
+    if (!sni_real_begin(&uring->real, op))
+        return true;
+    if (park == NULL)
+        return sni_real_look_up(&uring->real, op);
+    SNI_ASSERT(*park == NULL);
+    op->file->unwanted = op->file->unwanted && op->kind != SNI_OP_RECV;
+    if (try_op(uring, op))
+        return true;
+    op->pending = true;
+    *park = op;
+    want(uring, op->file, request_of(op));
+    hand_over(uring);
+    return false;
+}
+
+/* Whether `op` is taken off; false: it is on its way back, or the kernel has it. */
+static bool
+take_off(uring_io *uring, sni_op *op)
+{
+    sni_op **park = park_of(op);
+    sni_file *file = op->file;
+
+    if (!op->pending)
+        return false;
+    if (park == NULL)
+        return sni_real_forget(&uring->real, op);
+    if (*park != op)
+        return false;
+    if (!sni_real_inherited(&uring->real.io)) {
+        /* What has arrived meanwhile is not thrown away. */
+        if (op->kind == SNI_OP_RECV && file->armed & bit(REQUEST_RECV))
+            return false;
+        if (op->kind != SNI_OP_SEND)
+            want_back(uring, file, bit(request_of(op)));
+    }
+    *park = NULL;
+    return true;
+}
+
+static void
+uring_cancel(sni_io *io, sni_op *op)
+{
+    uring_io *uring = uring_of(io);
+
+    if (take_off(uring, op)) {
+        op->err = SENNIT_ECLOSED;
+        sni_op_queue_push(&uring->real.done, op);
+        tell_queued(uring);
+    } else if (op->kind == SNI_OP_RECV && op->pending && op->file->in == op) {
+        op->file->unwanted = true;
+        want_back(uring, op->file, bit(REQUEST_RECV));
+        hand_over(uring);
+    }
+}
+
+static bool
+uring_retract(sni_io *io, sni_op *op)
+{
+    if (!take_off(uring_of(io), op))
+        return false;
+    op->pending = false;
+    return true;
+}
+
+/* ---- completions ------------------------------------------------------- */
+
+static void
+give_back(uring_io *uring, sni_op **park, sennit_err err)
+{
+    sni_op *op = *park;
+
+    *park = NULL;
+    op->err = err;
+    sni_op_queue_push(&uring->real.done, op);
+}
+
+/* A parked operation is tried again. */
+static void
+retry(uring_io *uring, sni_op **park)
+{
+    sni_op *op = *park;
+
+    if (op == NULL)
+        return;
+    if (try_op(uring, op)) {
+        *park = NULL;
+        sni_op_queue_push(&uring->real.done, op);
+    } else {
+        want(uring, op->file, request_of(op));
+    }
+}
+
+static void
+hold(uring_io *uring, sni_file *listener, int fd)
+{
+    const sni_address peer = { .kind = listener->of.address.kind };
+    sni_file *file;
+    sennit_err err;
+
+    if (listener->closed) {
+        sni_stream_close(fd, false);
+        return;
+    }
+    err = sni_real_accepted(&uring->real, fd, &peer, &file);
+    if (err == SENNIT_OK) {
+        sni_list_push(&listener->held, &file->held);
+        listener->held_count++;
+    } else if (listener->in != NULL) {
+        give_back(uring, &listener->in, err);
+    }
+}
+
+static void
+accepted(uring_io *uring, sni_file *listener, const struct io_uring_cqe *cqe)
+{
+    bool goes_on = (cqe->flags & IORING_CQE_F_MORE) != 0;
+
+    if (cqe->res >= 0)
+        hold(uring, listener, cqe->res);
+    else if (cqe->res == -EINVAL && !listener->closed && !uring->no_multishot)
+        uring->no_multishot = true;
+    else if (cqe->res != -ECANCELED && listener->in != NULL &&
+             !sni_stream_accept_goes_on(-cqe->res))
+        give_back(uring, &listener->in, sni_err_of_errno(-cqe->res));
+    if (goes_on && (uring->ring.opts.ends_multishot || listener->held_count > HELD_MAX))
+        want_back(uring, listener, bit(REQUEST_ACCEPT));
+    if (!goes_on && !uring->no_multishot && listener->in != NULL)
+        uring->ring.stats->ended++;
+    retry(uring, &listener->in);
+}
+
+static void
+starve(uring_io *uring, sni_file *file)
+{
+    sni_ring_grow(&uring->ring);
+    file->want |= bit(REQUEST_RECV);
+    sni_link_remove(&file->wanting);
+    sni_list_push(&uring->starved, &file->wanting);
+}
+
+static void
+received(uring_io *uring, sni_file *file, const struct io_uring_cqe *cqe)
+{
+    sni_op *op = file->in;
+
+    SNI_ASSERT(op != NULL && op->kind == SNI_OP_RECV);
+    if (cqe->res < 0 && file->unwanted) {
+        give_back(uring, &file->in, SENNIT_ECLOSED);
+        return;
+    }
+    if (cqe->res == -ENOBUFS && op->home == NULL) {
+        starve(uring, file);
+        return;
+    }
+    if (cqe->res == -EAGAIN || cqe->res == -EINTR || cqe->res == -ECANCELED) {
+        want(uring, file, REQUEST_RECV);
+        return;
+    }
+    if (cqe->res < 0) {
+        give_back(uring, &file->in, sni_err_of_errno(-cqe->res));
+        return;
+    }
+    if (cqe->flags & IORING_CQE_F_BUFFER) {
+        op->home = sni_block_ref(sni_ring_buffer(&uring->ring, cqe));
+        op->into = op->home->data;
+        op->room = op->home->capacity;
+    }
+    op->size = (size_t)cqe->res;
+    file->readable =
+        op->size > 0 && (op->size == op->room || cqe->flags & IORING_CQE_F_SOCK_NONEMPTY);
+    give_back(uring, &file->in, SENNIT_OK);
+}
+
+static void
+writable(uring_io *uring, sni_file *file, int res)
+{
+    sennit_err err;
+
+    if (file->out == NULL)
+        return;
+    if (res == -ECANCELED) {
+        want(uring, file, REQUEST_WRITABLE);
+    } else if (file->out->kind == SNI_OP_SEND) {
+        retry(uring, &file->out);
+    } else {
+        err = sni_stream_connect_result(file->of.fd);
+        if (err == SENNIT_OK) {
+            (void)sni_real_connected(file->out);
+            err = file->out->err;
+        }
+        give_back(uring, &file->out, err);
+    }
+}
+
+static void
+hung_up(uring_io *uring, sni_file *file, int res)
+{
+    if (file->watch == NULL)
+        return;
+    if (res < 0)
+        want(uring, file, REQUEST_HANGUP);
+    else
+        give_back(uring, &file->watch, SENNIT_OK);
+}
+
+static void
+complete(uring_io *uring, const struct io_uring_cqe *cqe)
+{
+    sni_file *file = (sni_file *)(uintptr_t)(cqe->user_data & ~REQUEST_MASK);
+    request kind = (request)(cqe->user_data & REQUEST_MASK);
+    bool over = !(cqe->flags & IORING_CQE_F_MORE);
+
+    if (over && file != NULL)
+        file->armed &= (uint8_t)~bit(kind);
+    switch (kind) {
+    case REQUEST_ACCEPT:
+        accepted(uring, file, cqe);
+        break;
+    case REQUEST_RECV:
+        received(uring, file, cqe);
+        break;
+    case REQUEST_WRITABLE:
+        writable(uring, file, cqe->res);
+        break;
+    case REQUEST_HANGUP:
+        hung_up(uring, file, cqe->res);
+        break;
+    case REQUEST_WAKE:
+        uring->wake_armed = !over;
+        sni_real_woken(&uring->real);
+        break;
+    case REQUEST_CANCEL:
+        break;
+    }
+    if (file != NULL && file->closed && file->armed == 0)
+        free_file(uring, file);
+}
+
+/* ---- waiting ----------------------------------------------------------- */
+
+static void
+complete_all(uring_io *uring)
+{
+    struct io_uring_cqe cqe;
+
+    while (sni_ring_next(&uring->ring, &cqe))
+        complete(uring, &cqe);
+}
+
+/* Who found no buffer tries again as soon as there are some. Where there is no memory for
+ * any, that is the answer. */
+static void
+feed_starved(uring_io *uring, unsigned buffers)
+{
+    sni_link *link;
+
+    while ((link = sni_list_first(&uring->starved)) != NULL) {
+        sni_file *file = SNI_OWNER_OF(link, sni_file, wanting);
+
+        sni_link_remove(link);
+        if (buffers > 0 || !(file->want & bit(REQUEST_RECV))) {
+            sni_list_push(&uring->wanting, link);
+            continue;
+        }
+        file->want &= (uint8_t)~bit(REQUEST_RECV);
+        give_back(uring, &file->in, SENNIT_ENOMEM);
+        if (file->want != 0)
+            list(uring, file);
+    }
+}
+
+static int
+uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
+{
+    uring_io *uring = uring_of(io);
+    bool entered;
+    int count;
+
+    if (sni_real_inherited(io)) {
+        sni_real_collect_lookups(&uring->real);
+        return sni_op_queue_take(&uring->real.done, out, max);
+    }
+    feed_starved(uring, sni_ring_recycle(&uring->ring));
+    if (!make_all(uring) || !sni_op_queue_empty(&uring->real.done))
+        until = 0;
+    entered = sni_ring_enter(&uring->ring, until);
+    complete_all(uring);
+    if (!entered && sni_op_queue_empty(&uring->real.done))
+        return -1;
+    count = sni_op_queue_take(&uring->real.done, out, max);
+    tell_queued(uring);
+    return count;
+}
+
+static int
+uring_descriptor(const sni_io *io)
+{
+    /* The descriptor is asked for by whoever is going to wait for it. */
+    uring_io *uring = (uring_io *)(uintptr_t)io;
+
+    if (!sni_real_inherited(&uring->real.io)) {
+        uring->watched = true;
+        hand_over(uring);
+    }
+    return uring->ring.uring.ring_fd;
+}
+
+/* Every request comes back, those of closed files too. */
+static void
+drain(uring_io *uring)
+{
+    bool asked = !uring->wake_armed;
+
+    uring->closing = true;
+    while (uring->ring.requests > 0) {
+        asked = asked || call_back(uring, NULL, REQUEST_WAKE);
+        (void)make_all(uring);
+        (void)sni_ring_enter(&uring->ring, SENNIT_NEVER);
+        complete_all(uring);
+    }
+}
+
+static void
+uring_fini(sni_io *io)
+{
+    uring_io *uring = uring_of(io);
+    bool inherited = sni_real_inherited(io);
+
+    if (!inherited)
+        drain(uring);
+    sni_ring_close(&uring->ring, inherited);
+    sni_real_fini(&uring->real);
+    sni_release(io->alloc, uring);
+}
+
+static const sni_io_ops uring_ops = {
+    .name = "uring",
+    .listen = sni_real_listen,
+    .adopt = sni_real_adopt,
+    .dial = sni_real_dial,
+    .peer_name = sni_real_peer_name,
+    .interface_address = sni_real_interface_address,
+    .interface_scope = sni_real_interface_scope,
+    .close = uring_close,
+    .submit = uring_submit,
+    .cancel = uring_cancel,
+    .retract = uring_retract,
+    .finish = sni_real_finish,
+    .undelivered = sni_real_undelivered,
+    .reap = uring_reap,
+    .wake = sni_real_wake,
+    .now = sni_real_now,
+    .now_coarse = sni_real_now_coarse,
+    .inherited = sni_real_inherited,
+    .random = sni_real_random,
+    .descriptor = uring_descriptor,
+    .fini = uring_fini,
+};
+
+sennit_err
+sni_io_uring_open(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_blocks,
+                  const sni_uring_opts *opts, const char **why)
+{
+    uring_io *uring = sni_acquire_zero(alloc, sizeof *uring);
+    sni_real *real;
+    sennit_err err;
+
+    *why = "out of memory";
+    if (uring == NULL)
+        return SENNIT_ENOMEM;
+    real = &uring->real;
+    real->io = (sni_io){ .ops = &uring_ops, .alloc = alloc, .recv_blocks = recv_blocks };
+    real->file_bytes = sizeof(sni_file);
+    real->init = init_file;
+    sni_link_init(&uring->wanting);
+    sni_link_init(&uring->starved);
+    err = sni_real_init(real);
+    *why = sennit_err_text(err);
+    if (err)
+        goto fail_uring;
+    err = sni_ring_open(&uring->ring, alloc, recv_blocks, opts, why);
+    if (err)
+        goto fail_real;
+    uring->no_multishot = uring->ring.opts.no_multishot;
+    *out = &real->io;
+    return SENNIT_OK;
+
+fail_real:
+    sni_real_fini(real);
+fail_uring:
+    sni_release(alloc, uring);
+    return err;
+}
