@@ -40,6 +40,22 @@ def check_socket(bin_folder):
         server.wait()
 
 
+def check_shards(bin_folder):
+    server = subprocess.Popen([os.path.join(bin_folder, "hello_shards")],
+                              stdout=subprocess.PIPE, text=True)
+    try:
+        endpoint = server.stdout.readline().strip()
+        for _ in range(8):
+            expect("shards, asked by ask.py", "hello\n",
+                   output_of(["/usr/bin/python3", os.path.join(HERE, "ask.py"), endpoint]))
+        server.terminate()
+        rest, _ = server.communicate(timeout=DEADLINE_S)
+        expect("hello_shards", ("", 0), (rest, server.returncode))
+    finally:
+        server.kill()
+        server.wait()
+
+
 def check_bus(bin_folder):
     expect("hello_bus", "order.created: 2 ropes\nprice: 12.50\n",
            output_of([os.path.join(bin_folder, "hello_bus")]))
@@ -60,5 +76,6 @@ def check_cat(bin_folder):
 
 
 if __name__ == "__main__":
-    checks = {"socket": check_socket, "bus": check_bus, "rpc": check_rpc, "cat": check_cat}
+    checks = {"socket": check_socket, "shards": check_shards, "bus": check_bus,
+              "rpc": check_rpc, "cat": check_cat}
     checks[sys.argv[1]](os.path.abspath(sys.argv[2]))

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "sennit/proxy.h"
+#include "sennit/runtime.h"
 #include "sennit/z85.h"
 #include "suite.h"
 
@@ -24,6 +25,7 @@ typedef struct bench {
     sennit_sock *router;
     sennit_sock *spare;
     sennit_proxy *proxy;
+    sennit_runtime *runtime;
     sennit_timer timer;
     sennit_msg msg;
     char octets[64];
@@ -121,6 +123,11 @@ nothing(void *arg)
     X(steer_1, NULL, sennit_proxy_steer(NULL, b.spare))                                  \
     X(steer_2, "control", sennit_proxy_steer(b.proxy, NULL))                             \
     X(proxy_run, NULL, sennit_proxy_run(NULL))                                           \
+    X(runtime_open, NULL, sennit_runtime_open(NULL, NULL, NULL))                         \
+    X(runtime_post_1, NULL, sennit_runtime_post(NULL, 0, nothing, NULL))                 \
+    X(runtime_post_2, NULL, sennit_runtime_post(b.runtime, 0, NULL, NULL))               \
+    X(runtime_post_3, NULL, sennit_runtime_post(b.runtime, 1, nothing, NULL))            \
+    X(runtime_wait, NULL, sennit_runtime_wait(NULL))                                     \
     X(z85_1, NULL, sennit_z85_encode(A_NAME, NULL, 64))                                  \
     X(z85_2, NULL, sennit_z85_encode((sennit_bytes){ NULL, 4 }, b.octets, 64))           \
     X(z85_3, NULL, sennit_z85_decode(NULL, 5, (uint8_t *)b.octets, 64, A_SIZE))          \
@@ -251,7 +258,14 @@ is_received_without_its_size(void)
     X(ended, proxy_has_ended())                                                          \
     X(proxy_stats_1, proxy_stats_are_zero())                                             \
     X(proxy_stats_2, (sennit_proxy_get_stats(b.proxy, NULL), true))                      \
-    X(proxy_close, (sennit_proxy_close(NULL), true))
+    X(proxy_close, (sennit_proxy_close(NULL), true))                                     \
+    X(runtime_count, sennit_runtime_count(NULL) == 0)                                    \
+    X(runtime_loop_1, sennit_runtime_loop(NULL, 0) == NULL)                              \
+    X(runtime_loop_2, sennit_runtime_loop(b.runtime, 1) == NULL)                         \
+    X(runtime_here, sennit_runtime_here(NULL) == -1)                                     \
+    X(runtime_context, sennit_runtime_context(NULL) == NULL)                             \
+    X(runtime_stop, (sennit_runtime_stop(NULL), true))                                   \
+    X(runtime_close, sennit_runtime_close(NULL) == SENNIT_OK)
 
 #define X(id, holds)                                                                     \
     static bool answered_##id(void)                                                      \
@@ -277,6 +291,9 @@ static const answer answers[] = {
 static void
 open_bench(void)
 {
+    sennit_runtime_opts one = SENNIT_RUNTIME_OPTS_DEFAULT;
+
+    one.loops = 1;
     memset(&b, 0, sizeof b);
     net_open(&b.n);
     b.pull = net_sock(&b.n, SENNIT_PULL, NULL);
@@ -288,6 +305,7 @@ open_bench(void)
     assert_int_equal(sennit_proxy_open(&b.proxy, net_sock(&b.n, SENNIT_ROUTER, NULL),
                                        net_sock(&b.n, SENNIT_DEALER, NULL), NULL),
                      SENNIT_OK);
+    assert_int_equal(sennit_runtime_open(&b.runtime, &one, NULL), SENNIT_OK);
     assert_int_equal(sennit_msg_init_copy(&b.msg, "kept", 4), SENNIT_OK);
 }
 
@@ -296,6 +314,7 @@ close_bench(void)
 {
     sennit_msg_fini(&b.msg);
     sennit_proxy_close(b.proxy);
+    assert_int_equal(sennit_runtime_close(b.runtime), SENNIT_OK);
     net_close(&b.n);
 }
 
@@ -377,6 +396,7 @@ the_table_has_every_public_call(void **state)
     (void)state;
     assert_true(check_header(HEADERS "sennit.h") > 60);
     assert_true(check_header(HEADERS "proxy.h") > 8);
+    assert_int_equal(check_header(HEADERS "runtime.h"), 9);
     assert_int_equal(check_header(HEADERS "z85.h"), 2);
 }
 
@@ -408,6 +428,21 @@ ELSEWHERE(stop_elsewhere, sennit_proxy_stop(b.proxy))
 ELSEWHERE(proxy_close_elsewhere, sennit_proxy_close(b.proxy))
 
 static void
+close_runtime(void *arg)
+{
+    (void)sennit_runtime_close(arg);
+}
+
+static void *
+runtime_close_inside(void *arg)
+{
+    (void)arg;
+    if (sennit_runtime_post(b.runtime, 0, close_runtime, b.runtime) == SENNIT_OK)
+        (void)sennit_runtime_wait(b.runtime);
+    return NULL;
+}
+
+static void
 close_loop(void *arg)
 {
     sennit_loop_close(arg);
@@ -434,6 +469,8 @@ static const misuse misuses[] = {
       THREAD_SAYS("sennit_proxy_stop") },
     { "sennit_proxy_close() elsewhere", proxy_close_elsewhere, NULL,
       THREAD_SAYS("sennit_proxy_close") },
+    { "sennit_runtime_close() on a thread of its own", runtime_close_inside, NULL,
+      "sennit: sennit_runtime_close() must not be called on a thread of the runtime" },
     { "sennit_loop_close() in a callback", NULL, close_loop,
       "sennit: sennit_loop_close() must not be called in a callback" },
 };

@@ -120,4 +120,11 @@
  * With small marks sooner. */
 #define SNI_INPROC_ACK_MSGS 64u
 
+/* Calls from one loop of a runtime that another one runs before the rest of that loop has
+ * its turn. */
+#define SNI_RING_CALLS_IN_A_ROW 256u
+
+/* Loops of one runtime: each has a ring from each. More are refused. */
+#define SNI_RUNTIME_LOOPS_MAX 256u
+
 #endif /* SENNIT_BASE_LIMITS_H */

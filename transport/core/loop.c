@@ -9,6 +9,7 @@
 #include "core/inproc.h"
 #include "core/listener.h"
 #include "core/retry.h"
+#include "core/ring.h"
 #include "core/sock.h"
 
 /* Blocks kept for reuse: enough for a busy loop, small enough to forget. */
@@ -38,11 +39,10 @@ free_pools(sennit_loop *loop)
 static void
 init_lists(sennit_loop *loop)
 {
-    sni_link *lists[] = {
-        &loop->socks,           &loop->dirty,      &loop->again,
-        &loop->again_listeners, &loop->ending,     &loop->untimed,
-        &loop->touched,         &loop->dead_pipes, &loop->ending_inproc
-    };
+    sni_link *lists[] = { &loop->socks,           &loop->dirty,      &loop->again,
+                          &loop->again_listeners, &loop->ending,     &loop->untimed,
+                          &loop->touched,         &loop->dead_pipes, &loop->ending_inproc,
+                          &loop->due_rings };
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         sni_link_init(lists[i]);
@@ -175,7 +175,7 @@ close_socks(sennit_loop *loop)
 static bool
 has_posted(sennit_loop *loop)
 {
-    return loop->due_first != NULL ||
+    return loop->due_first != NULL || !sni_list_empty(&loop->due_rings) ||
            atomic_load_explicit(&loop->posted, memory_order_acquire);
 }
 
@@ -319,6 +319,23 @@ run_posted(sennit_loop *loop)
             loop->due_last = &loop->due_first;
         posted->fn(posted->arg);
         sni_release(&sni_alloc_default, posted);
+    }
+}
+
+/* Each ring once; those that have more stay. */
+static void
+run_rings(sennit_loop *loop)
+{
+    size_t left = 0;
+    sni_link *link;
+
+    for (link = loop->due_rings.next; link != &loop->due_rings; link = link->next)
+        left++;
+    while (left-- > 0 && (link = sni_list_first(&loop->due_rings)) != NULL) {
+        /* To the end, where turns inside its calls find it still. */
+        sni_link_remove(link);
+        sni_list_push(&loop->due_rings, link);
+        sni_ring_run(SNI_OWNER_OF(link, sni_ring, due));
     }
 }
 
@@ -598,6 +615,7 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     run_timers(loop, &loop->timers);
     run_timers(loop, &loop->user_timers);
     run_posted(loop);
+    run_rings(loop);
     call_ready(loop);
     (void)flush_dirty(loop);
     (void)bury(loop);
