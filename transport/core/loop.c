@@ -5,11 +5,11 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "core/attempt.h"
+#include "core/call_ring.h"
 #include "core/dialer.h"
 #include "core/inproc.h"
 #include "core/listener.h"
 #include "core/retry.h"
-#include "core/ring.h"
 #include "core/sock.h"
 
 /* Blocks kept for reuse: enough for a busy loop, small enough to forget. */
@@ -335,7 +335,7 @@ run_rings(sennit_loop *loop)
         /* To the end, where turns inside its calls find it still. */
         sni_link_remove(link);
         sni_list_push(&loop->due_rings, link);
-        sni_ring_run(SNI_OWNER_OF(link, sni_ring, due));
+        sni_call_ring_run(SNI_OWNER_OF(link, sni_call_ring, due));
     }
 }
 

@@ -73,7 +73,7 @@ struct sennit_loop {
     sennit_time memory_at; /* ... then; SENNIT_NEVER: not chosen yet */
     bool socks_changed;    /* a closed socket may have become free */
 
-    sni_link due_rings;    /* of other loops: see core/ring.h */
+    sni_link due_rings;    /* of other loops: see core/call_ring.h */
     sni_posted *due_first; /* calls being run */
     sni_posted **due_last;
 

@@ -13,8 +13,8 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "core/call_ring.h"
 #include "core/loop.h"
-#include "core/ring.h"
 #include "io/thread.h"
 
 typedef struct worker {
@@ -22,7 +22,7 @@ typedef struct worker {
     unsigned index;
     pthread_t thread;
     int cpu;
-    sni_ring *in;      /* from each loop */
+    sni_call_ring *in; /* from each loop */
     sni_lock lock;     /* of what others ask for: */
     sennit_loop *loop; /* NULL: it is not open yet, or closes */
     atomic_bool told;  /* to stop; under the lock its loop was, too */
@@ -35,7 +35,7 @@ struct sennit_runtime {
     sennit_context *own_context; /* NULL: it was given one */
     unsigned forks;
     worker *workers;
-    sni_ring *rings; /* [to * count + from] */
+    sni_call_ring *rings; /* [to * count + from] */
     unsigned count;
     unsigned locks;   /* of workers, that were made */
     unsigned threads; /* that were started and not joined */
@@ -127,7 +127,7 @@ open_loop(worker *w)
         fail(runtime, w->index, err, sennit_err_text(err));
     } else {
         for (unsigned i = 0; i < runtime->count; i++)
-            sni_ring_attach(&w->in[i], loop);
+            sni_call_ring_attach(&w->in[i], loop);
         sni_lock_take(&w->lock);
         w->loop = loop;
         sni_lock_release(&w->lock);
@@ -243,7 +243,7 @@ close_loop(worker *w)
     w->loop = NULL;
     sni_lock_release(&w->lock);
     for (unsigned i = 0; loop != NULL && i < runtime->count; i++)
-        sni_ring_shut(&w->in[i], loop);
+        sni_call_ring_shut(&w->in[i], loop);
     sennit_loop_close(loop);
     take(runtime);
     runtime->closed++;
@@ -311,7 +311,7 @@ make_workers(sennit_runtime *runtime)
     if (runtime->workers == NULL || runtime->rings == NULL)
         return SENNIT_ENOMEM;
     for (size_t i = 0; i < (size_t)count * count; i++)
-        sni_ring_init(&runtime->rings[i], &runtime->alloc, runtime->opts.posts_max);
+        sni_call_ring_init(&runtime->rings[i], &runtime->alloc, runtime->opts.posts_max);
     runtime->count = count;
     for (unsigned i = 0; i < count; i++) {
         worker *w = &runtime->workers[i];
@@ -335,7 +335,7 @@ unmake(sennit_runtime *runtime)
     sennit_allocator alloc = runtime->alloc;
 
     for (size_t i = 0; i < (size_t)runtime->count * runtime->count; i++)
-        sni_ring_fini(&runtime->rings[i]);
+        sni_call_ring_fini(&runtime->rings[i]);
     for (unsigned i = 0; i < runtime->locks; i++)
         sni_lock_fini(&runtime->workers[i].lock);
     sni_release(&alloc, runtime->rings);
@@ -533,7 +533,7 @@ refuse_post(const worker *from, sennit_err err, const char *why)
 static sennit_err
 post_from(worker *from, worker *to, void (*fn)(void *arg), void *arg)
 {
-    sennit_err err = sni_ring_post(&to->in[from->index], fn, arg);
+    sennit_err err = sni_call_ring_post(&to->in[from->index], fn, arg);
 
     switch (err) {
     case SENNIT_OK:

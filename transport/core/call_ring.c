@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Law: the ring is due in its loop, or its channel sleeps, or a note is on its way. */
-#include "core/ring.h"
+#include "core/call_ring.h"
 
 #include "base/assert.h"
 #include "base/limits.h"
@@ -14,7 +14,7 @@ typedef struct call {
 _Static_assert(sizeof(call) <= SENNIT_MSG_INLINE_MAX, "a call lies inside its message");
 
 static void
-set_due(sennit_loop *loop, sni_ring *ring)
+set_due(sennit_loop *loop, sni_call_ring *ring)
 {
     if (!sni_link_linked(&ring->due))
         sni_list_push(&loop->due_rings, &ring->due);
@@ -23,14 +23,14 @@ set_due(sennit_loop *loop, sni_ring *ring)
 static void
 look(sennit_loop *loop, sni_note *note)
 {
-    sni_ring *ring = SNI_OWNER_OF(note, sni_ring, note);
+    sni_call_ring *ring = SNI_OWNER_OF(note, sni_call_ring, note);
 
     if (sni_channel_look(&ring->calls) > 0)
         set_due(loop, ring);
 }
 
 void
-sni_ring_init(sni_ring *ring, const sennit_allocator *alloc, uint64_t calls_max)
+sni_call_ring_init(sni_call_ring *ring, const sennit_allocator *alloc, uint64_t calls_max)
 {
     sni_note_init(&ring->note, look);
     sni_link_init(&ring->due);
@@ -42,13 +42,13 @@ sni_ring_init(sni_ring *ring, const sennit_allocator *alloc, uint64_t calls_max)
 }
 
 void
-sni_ring_attach(sni_ring *ring, sennit_loop *loop)
+sni_call_ring_attach(sni_call_ring *ring, sennit_loop *loop)
 {
     ring->inbox = sni_inbox_ref(loop->inbox);
 }
 
 void
-sni_ring_fini(sni_ring *ring)
+sni_call_ring_fini(sni_call_ring *ring)
 {
     SNI_ASSERT(!sni_link_linked(&ring->due));
     sni_inbox_unref(ring->inbox);
@@ -56,7 +56,7 @@ sni_ring_fini(sni_ring *ring)
 }
 
 sennit_err
-sni_ring_post(sni_ring *ring, void (*fn)(void *arg), void *arg)
+sni_call_ring_post(sni_call_ring *ring, void (*fn)(void *arg), void *arg)
 {
     call c = { fn, arg };
     sennit_msg msg;
@@ -90,7 +90,7 @@ sni_ring_post(sni_ring *ring, void (*fn)(void *arg), void *arg)
 /* A call may turn the loop, which comes here again: then it goes on behind what ran in
  * there. */
 void
-sni_ring_run(sni_ring *ring)
+sni_call_ring_run(sni_call_ring *ring)
 {
     sni_msg msg;
 
@@ -111,7 +111,7 @@ sni_ring_run(sni_ring *ring)
 }
 
 void
-sni_ring_shut(sni_ring *ring, sennit_loop *loop)
+sni_call_ring_shut(sni_call_ring *ring, sennit_loop *loop)
 {
     if (sni_channel_close(&ring->calls) > 0)
         set_due(loop, ring);
