@@ -108,6 +108,10 @@
 /* Sends that follow a flush within this time are gathered. */
 #define SNI_GATHER_NS (20u * 1000u)
 
+/* How often the thread of a hosted loop looks while callers come and go: what they have
+ * gathered waits no longer for somebody to send it. */
+#define SNI_HOST_TICK_NS (500u * 1000u)
+
 /* The longest that a burst is gathered before it is flushed. */
 #define SNI_GATHER_MAX_NS (160u * 1000u)
 

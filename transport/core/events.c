@@ -105,7 +105,7 @@ sni_sock_new_event(sennit_sock *sock, sennit_event_kind kind, const char *endpoi
     event->kind = kind;
     event->at = sni_loop_now(sock->loop);
     snprintf(event->endpoint, sizeof event->endpoint, "%s", endpoint);
-    sni_sock_touch(sock);
+    sni_sock_changed(sock);
     return event;
 }
 

@@ -18,6 +18,9 @@
 #define SMALL_CHUNKS_KEPT 256u
 #define BODIES_KEPT       256u
 
+/* Why the calling thread's last call on a hosted loop failed. */
+static _Thread_local const char *hosted_why = "";
+
 /* ---- opening and closing ----------------------------------------------- */
 
 static sennit_err
@@ -147,13 +150,18 @@ sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
         loop->io->resolver = opts->resolver;
     if (err == SENNIT_OK && opts != NULL && opts->context != NULL)
         err = enter_context(loop, opts->context);
+    if (err == SENNIT_OK && opts != NULL && opts->hosted) {
+        err = sni_drive_open(loop);
+        if (err)
+            sennit_loop_close(loop);
+    }
     if (err == SENNIT_OK)
         *out = loop;
     return err;
 }
 
-static void
-close_socks(sennit_loop *loop)
+void
+sni_loop_close_socks(sennit_loop *loop)
 {
     sni_link *next;
 
@@ -173,7 +181,7 @@ close_socks(sennit_loop *loop)
 /* Whether calls wait for a turn, among them those behind one that runs and waits. Their
  * wake may have been heard already, by somebody who runs none. */
 static bool
-has_posted(sennit_loop *loop)
+has_posted(const sennit_loop *loop)
 {
     return loop->due_first != NULL || !sni_list_empty(&loop->due_rings) ||
            atomic_load_explicit(&loop->posted, memory_order_acquire);
@@ -195,10 +203,10 @@ drop_posted(sni_posted *posted)
 static void
 abandon_all(sennit_loop *loop)
 {
-    close_socks(loop);
+    sni_loop_close_socks(loop);
     sni_loop_service(loop);
     while (!sni_list_empty(&loop->socks)) {
-        close_socks(loop);
+        sni_loop_close_socks(loop);
         sni_loop_service(loop);
     }
     drop_posted(loop->due_first);
@@ -219,6 +227,8 @@ sni_loop_hear_shutdown(sennit_loop *loop)
         if (sock->closed)
             sni_sock_abandon(sock);
     }
+    if (loop->drive != NULL)
+        sni_drive_wake_all(loop->drive);
 }
 
 static void
@@ -227,13 +237,22 @@ close_all(sennit_loop *loop)
     /* What comes from now on is for those that are closed here. */
     sni_loop_hear_shutdown(loop);
     loop->closing = true;
-    close_socks(loop);
+    sni_loop_close_socks(loop);
     (void)sni_loop_turn(loop, 0);
     /* Posted calls may post and open more. */
     while (!sni_list_empty(&loop->socks) || has_posted(loop)) {
-        close_socks(loop);
+        sni_loop_close_socks(loop);
         (void)sni_loop_turn(loop, SENNIT_NEVER);
     }
+}
+
+static void
+close_drive(sennit_loop *loop)
+{
+    if (!sni_loop_inherited(loop) && sni_drive_is_calling(loop->drive))
+        sni_misuse("sennit_loop_close",
+                   "called in a callback of the loop: close it on another thread");
+    sni_drive_close(loop);
 }
 
 void
@@ -243,6 +262,8 @@ sennit_loop_close(sennit_loop *loop)
 
     if (loop == NULL)
         return;
+    if (loop->drive != NULL)
+        close_drive(loop);
     if (!sni_loop_owned(loop) && !sni_loop_inherited(loop))
         sni_misuse("sennit_loop_close",
                    "called on another thread than the loop's: stop the loop here "
@@ -298,6 +319,19 @@ sennit_loop_post(sennit_loop *loop, void (*fn)(void *arg), void *arg)
     return SENNIT_OK;
 }
 
+/* Calls the application, for `what`. */
+static void
+call_out(sennit_loop *loop, const void *what, void (*fn)(void *arg), void *arg)
+{
+    if (loop->drive == NULL) {
+        fn(arg);
+        return;
+    }
+    sni_drive_call_begin(loop->drive, what);
+    fn(arg);
+    sni_drive_call_end(loop->drive);
+}
+
 /* Those taken stay in the loop until each has run: a call that blocks must not hide
  * the ones behind it from the turns inside it. */
 static void
@@ -317,7 +351,7 @@ run_posted(sennit_loop *loop)
         loop->due_first = posted->next;
         if (loop->due_first == NULL)
             loop->due_last = &loop->due_first;
-        posted->fn(posted->arg);
+        call_out(loop, NULL, posted->fn, posted->arg);
         sni_release(&sni_alloc_default, posted);
     }
 }
@@ -410,6 +444,8 @@ rest(sennit_loop *loop)
 static void
 leave(sennit_loop *loop)
 {
+    if (loop->drive != NULL)
+        sni_drive_turned(loop->drive);
     loop->served_at = loop->io->ops->now_coarse(loop->io);
     loop->depth--;
     if (!rest(loop))
@@ -439,13 +475,22 @@ go_on(sennit_loop *loop)
     sni_retry_untimed(loop);
 }
 
+/* Beside what is gathered. */
 static bool
-has_work(sennit_loop *loop)
+has_work(const sennit_loop *loop)
 {
     return has_posted(loop) || !sni_list_empty(&loop->again) ||
            !sni_list_empty(&loop->again_listeners) || !sni_list_empty(&loop->touched) ||
            !sni_list_empty(&loop->dead_pipes) || !sni_list_empty(&loop->ending_inproc) ||
-           !sni_list_empty(&loop->dirty) || loop->look_again;
+           loop->look_again;
+}
+
+/* What ended is taken apart by a turn, whoever makes one. */
+static bool
+has_ended(const sennit_loop *loop)
+{
+    return loop->socks_changed ||
+           (!sni_list_empty(&loop->ending) && !loop->short_of_memory);
 }
 
 static void
@@ -470,8 +515,14 @@ static int
 reap(sennit_loop *loop, sennit_time until)
 {
     sni_op *done[SNI_TURN_COMPLETIONS];
-    int count = loop->io->ops->reap(loop->io, done, SNI_TURN_COMPLETIONS, until);
+    int count;
 
+    if (loop->drive != NULL && until > 0) {
+        if (!sni_drive_wait_kernel(loop->drive, until))
+            return -1;
+        until = 0;
+    }
+    count = loop->io->ops->reap(loop->io, done, SNI_TURN_COMPLETIONS, until);
     for (int i = 0; i < count; i++)
         complete(done[i]);
     return count;
@@ -487,7 +538,10 @@ run_timers(sennit_loop *loop, sni_timers *timers)
     sennit_timer *timer;
 
     while (left-- > 0 && (timer = sni_timers_pop(timers, now)) != NULL)
-        timer->fn_(timer->arg_);
+        if (timers == &loop->user_timers)
+            call_out(loop, timer, timer->fn_, timer->arg_);
+        else
+            timer->fn_(timer->arg_);
 }
 
 static void
@@ -559,6 +613,39 @@ next_time(const sennit_loop *loop)
     return next < loop->memory_at ? next : loop->memory_at;
 }
 
+bool
+sni_loop_flush(sennit_loop *loop)
+{
+    return flush_dirty(loop);
+}
+
+bool
+sni_loop_due(const sennit_loop *loop, sennit_time until, bool watched)
+{
+    return has_work(loop) || has_ended(loop) ||
+           loop->shutdowns != sni_context_shutdowns(loop->context) ||
+           (!watched && !sni_list_empty(&loop->dirty)) || next_time(loop) < until;
+}
+
+/* Of a hosted loop: when its driver stops waiting, in whose place others may go on
+ * gathering. A burst is sent by the one who sends it; its tail by the driver. */
+static sennit_time
+watch_burst(sennit_loop *loop, sennit_time until)
+{
+    sennit_time tail_at = loop->flushed_at + SNI_HOST_TICK_NS;
+    bool gathered = !sni_list_empty(&loop->dirty);
+    bool over = sni_loop_now(loop) >= tail_at;
+
+    if (gathered && over) {
+        (void)flush_dirty(loop);
+        return 0;
+    }
+    if (over)
+        return until;
+    loop->drive->watches = true;
+    return tail_at < until ? tail_at : until;
+}
+
 void
 sni_loop_service(sennit_loop *loop)
 {
@@ -596,13 +683,15 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     loop->depth++;
     /* A flush may make room for a sender that waits, and nothing would end the wait
      * then: the caller looks again first. */
-    if (flush_dirty(loop))
+    if ((loop->drive == NULL || until == 0) && flush_dirty(loop))
         until = 0;
     /* What ended in calls between turns. */
     if (bury(loop))
         until = 0;
-    if (has_work(loop))
+    if (has_work(loop) || (loop->drive == NULL && !sni_list_empty(&loop->dirty)))
         until = 0;
+    if (loop->drive != NULL && until > 0)
+        until = watch_burst(loop, until);
     loop->look_again = false;
     /* Only now: what was buried may have left a timer to connect again. */
     next = next_time(loop);
@@ -641,16 +730,22 @@ turn_for(sennit_loop *loop, int timeout_ms)
     return err;
 }
 
+/* As sni_loop_enter(), for calls that turn the loop. Errors: also ESTATE (hosted). */
+static sennit_err
+enter_owned(sennit_loop *loop)
+{
+    if (loop != NULL && loop->drive != NULL && !sni_loop_inherited(loop))
+        return sni_loop_fail(loop, SENNIT_ESTATE,
+                             "a thread of its own turns a hosted loop: call its sockets");
+    return sni_loop_enter(loop);
+}
+
 sennit_err
 sennit_loop_turn(sennit_loop *loop, int timeout_ms)
 {
-    sennit_err err = sni_loop_enter(loop);
+    sennit_err err = enter_owned(loop);
 
-    if (err)
-        return err;
-    err = turn_for(loop, timeout_ms);
-    sni_loop_leave(loop);
-    return err;
+    return err ? err : turn_for(loop, timeout_ms);
 }
 
 static sennit_err
@@ -668,19 +763,15 @@ run(sennit_loop *loop)
 sennit_err
 sennit_loop_run(sennit_loop *loop)
 {
-    sennit_err err = sni_loop_enter(loop);
+    sennit_err err = enter_owned(loop);
 
-    if (err)
-        return err;
-    err = run(loop);
-    sni_loop_leave(loop);
-    return err;
+    return err ? err : run(loop);
 }
 
 void
 sennit_loop_stop(sennit_loop *loop)
 {
-    if (loop == NULL || sni_loop_inherited(loop))
+    if (loop == NULL || loop->drive != NULL || sni_loop_inherited(loop))
         return;
     if (sni_loop_owned(loop)) {
         atomic_store_explicit(&loop->stopped, true, memory_order_relaxed);
@@ -695,10 +786,21 @@ sennit_loop_stop(sennit_loop *loop)
 
 /* ---- the rest ---------------------------------------------------------- */
 
+sennit_err
+sni_loop_fail(sennit_loop *loop, sennit_err err, const char *why)
+{
+    const char **place = loop->drive != NULL ? &hosted_why : &loop->why;
+
+    *place = why != NULL ? why : sennit_err_text(err);
+    return err;
+}
+
 const char *
 sennit_loop_why(const sennit_loop *loop)
 {
-    return loop == NULL ? "the loop or the socket is NULL" : loop->why;
+    if (loop == NULL)
+        return "the loop or the socket is NULL";
+    return loop->drive != NULL ? hosted_why : loop->why;
 }
 
 const char *
@@ -722,7 +824,7 @@ sennit_loop_allocator(const sennit_loop *loop)
 int
 sennit_loop_fd(const sennit_loop *loop)
 {
-    return loop == NULL ? -1 : loop->io->ops->descriptor(loop->io);
+    return loop == NULL || loop->drive != NULL ? -1 : loop->io->ops->descriptor(loop->io);
 }
 
 static int
@@ -731,9 +833,9 @@ timeout_ms(sennit_loop *loop)
     sennit_time next;
     sennit_time now;
 
-    /* What ended is taken apart by a turn. */
-    if (has_work(loop) || loop->socks_changed ||
-        (!sni_list_empty(&loop->ending) && !loop->short_of_memory))
+    if (loop->drive != NULL)
+        return -1;
+    if (has_work(loop) || has_ended(loop) || !sni_list_empty(&loop->dirty))
         return 0;
     plan_memory(loop);
     next = next_time(loop);
@@ -796,5 +898,7 @@ sennit_timer_stop(sennit_loop *loop, sennit_timer *timer)
         return;
     sni_loop_insist(loop, "sennit_timer_stop");
     sni_timers_stop(&loop->user_timers, timer);
+    if (loop->drive != NULL && !sni_loop_inherited(loop))
+        sni_drive_await_call(loop->drive, timer);
     sni_loop_leave(loop);
 }

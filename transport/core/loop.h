@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "base/timers.h"
 #include "core/context.h"
+#include "core/drive.h"
 #include "core/inbox.h"
 #include "engine/outq.h"
 #include "io/fork.h"
@@ -36,6 +37,7 @@ struct sennit_loop {
     /* Where that came from: bodies of received messages may outlive the loop. */
     const sennit_allocator *body_allocator;
     pthread_t owner;
+    struct sni_drive *drive; /* hosted: which thread is inside; NULL: only the owner is */
     unsigned forks;          /* when it was opened */
     sennit_context *context; /* never NULL */
     sennit_context alone;    /* that, when none was given */
@@ -96,6 +98,16 @@ void sni_loop_service(sennit_loop *loop);
 /* Whoever lingers when the context is shut down lingers no longer. */
 void sni_loop_hear_shutdown(sennit_loop *loop);
 
+/* Hands everything that was gathered to the kernel. True: there was something. */
+bool sni_loop_flush(sennit_loop *loop);
+
+/* Whether there is something to do for who turns it: now, or a timer before `until`.
+ * `watched`: what is gathered will be looked at soon anyway. */
+bool sni_loop_due(const sennit_loop *loop, sennit_time until, bool watched);
+
+/* Closes all its sockets. */
+void sni_loop_close_socks(sennit_loop *loop);
+
 /* A frame was handed out: serves now and then. */
 void sni_loop_taken(sennit_loop *loop);
 
@@ -118,13 +130,9 @@ sni_loop_now(sennit_loop *loop)
 
 /* A call fails, and sennit_loop_why() will tell why (NULL: there is no more to say than
  * the error does). Every public call of the loop's thread ends here when it fails, with
- * EAGAIN too: what is told then must not be of an earlier one. Returns `err`. */
-static inline sennit_err
-sni_loop_fail(sennit_loop *loop, sennit_err err, const char *why)
-{
-    loop->why = why != NULL ? why : sennit_err_text(err);
-    return err;
-}
+ * EAGAIN too: what is told then must not be of an earlier one. Of a hosted loop each
+ * thread is told of its own calls. Returns `err`. */
+sennit_err sni_loop_fail(sennit_loop *loop, sennit_err err, const char *why);
 
 /* Whether its context was shut down: calls that wait return ETERM then. */
 static inline bool
@@ -133,10 +141,12 @@ sni_loop_terminated(const sennit_loop *loop)
     return sni_context_shut(loop->context);
 }
 
+/* Whether the calling thread is in it by right: it owns it, or is inside. */
 static inline bool
 sni_loop_owned(const sennit_loop *loop)
 {
-    return pthread_equal(loop->owner, pthread_self());
+    return loop->drive != NULL ? sni_drive_is_inside(loop->drive)
+                               : pthread_equal(loop->owner, pthread_self());
 }
 
 /* Whether it is of the process that this one was forked from. */
@@ -150,14 +160,16 @@ sni_loop_inherited(const sennit_loop *loop)
 static inline void
 sni_loop_leave(sennit_loop *loop)
 {
-    (void)loop;
+    if (loop->drive != NULL && !sni_loop_inherited(loop))
+        sni_drive_leave(loop->drive);
 }
 
 /* For calls that only read, and are not checked: sni_loop_leave() follows. */
 static inline void
 sni_loop_look(sennit_loop *loop)
 {
-    (void)loop;
+    if (loop->drive != NULL && !sni_loop_inherited(loop))
+        sni_drive_enter(loop->drive);
 }
 
 /* As sni_loop_enter(), for a loop that is there. */
@@ -169,6 +181,10 @@ sni_loop_admit(sennit_loop *loop)
         return sni_loop_fail(loop, SENNIT_ESTATE,
                              "the loop belongs to the parent process: "
                              "after fork open a loop of your own");
+    if (loop->drive != NULL) {
+        sni_drive_enter(loop->drive);
+        return SENNIT_OK;
+    }
     return sni_loop_owned(loop) ? SENNIT_OK : SENNIT_ETHREAD;
 }
 
@@ -186,7 +202,9 @@ sni_loop_enter(sennit_loop *loop)
 static inline void
 sni_loop_insist(sennit_loop *loop, const char *call)
 {
-    if (!sni_loop_owned(loop) && !sni_loop_inherited(loop))
+    if (loop->drive != NULL)
+        sni_loop_look(loop);
+    else if (!sni_loop_owned(loop) && !sni_loop_inherited(loop))
         sni_misuse(call, "called on another thread than the loop's: "
                          "sennit_loop_post() a function that calls it there");
 }

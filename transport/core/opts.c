@@ -501,7 +501,7 @@ apply(sennit_sock *sock)
         next = link->next;
         sni_listener_opts_changed(SNI_OWNER_OF(link, sni_listener, link));
     }
-    sni_sock_touch(sock);
+    sni_sock_changed(sock);
 }
 
 void

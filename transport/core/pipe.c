@@ -185,7 +185,7 @@ sni_pipe_update_writable(sni_pipe *pipe)
         sni_link_remove(&pipe->peer.out);
     if (writable && pipe->attached) {
         sni_pattern_writable(&pipe->peer);
-        sni_sock_touch(pipe->sock);
+        sni_sock_changed(pipe->sock);
     }
 }
 
@@ -225,7 +225,7 @@ sni_pipe_update_unread(sni_pipe *pipe)
     pipe->peer.unread = unread;
     if (unread > 0 && pipe->attached) {
         sni_pattern_readable(&pipe->peer);
-        sni_sock_touch(pipe->sock);
+        sni_sock_changed(pipe->sock);
     }
     /* Not here and now: the caller may be in the middle of it. */
     if (unread == 0 && pipe->retired && !sni_link_linked(&pipe->dead))

@@ -300,7 +300,7 @@ sock_of(sni_pattern *pattern)
 static void
 pipe_noticed(sni_pattern *pattern)
 {
-    sni_sock_touch(sock_of(pattern));
+    sni_sock_changed(sock_of(pattern));
 }
 
 static void

@@ -660,6 +660,10 @@ open_proxy(sennit_proxy **out, sennit_sock *front, sennit_sock *back,
     if (back == NULL || out == NULL)
         return sni_loop_fail(front->loop, SENNIT_EINVAL,
                              back == NULL ? "back is NULL" : "out is NULL");
+    if (front->loop->drive != NULL)
+        return sni_loop_fail(front->loop, SENNIT_ENOTSUP,
+                             "a proxy is for the sockets of a loop that its thread owns, "
+                             "not of a hosted one");
     err = check_ends(front, back, &why);
     if (err == SENNIT_OK)
         err = check_capture(front, back, captures, &why);

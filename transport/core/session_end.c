@@ -301,7 +301,7 @@ leave_pipe(sni_session *session)
     sni_pipe_update_writable(pipe);
     if (session->dialer == NULL)
         sni_pipe_retire(pipe);
-    sni_sock_touch(sock);
+    sni_sock_changed(sock);
 }
 
 bool

@@ -154,7 +154,7 @@ sni_session_become_ready(sni_session *session)
     sock->stats.connections++;
     sni_session_tell(session, SENNIT_EVENT_READY, SENNIT_OK, "");
     sni_pipe_update_writable(session->pipe);
-    sni_sock_touch(sock);
+    sni_sock_changed(sock);
     /* What was queued while there was no connection, and subscriptions. */
     if (!sni_link_linked(&session->dirty))
         sni_list_push(&sock->loop->dirty, &session->dirty);

@@ -19,11 +19,20 @@ found_nothing(sennit_sock *sock)
         sock->loop->look_again = true;
 }
 
-void
-sni_sock_touch(sennit_sock *sock)
+/* Its callback is asked, in the next turn, whether there is something for it. */
+static void
+touch(sennit_sock *sock)
 {
     if (sock->on_ready != NULL && !sock->in_call && !sni_link_linked(&sock->touched))
         sni_list_push(&sock->loop->touched, &sock->touched);
+}
+
+void
+sni_sock_changed(sennit_sock *sock)
+{
+    touch(sock);
+    if (sock->calls > 0 && sock->loop->drive != NULL)
+        sni_drive_changed(sock->loop->drive, sock);
 }
 
 static unsigned
@@ -59,8 +68,29 @@ sennit_sock_on_ready(sennit_sock *sock, unsigned interest, sennit_sock_fn *fn, v
     sock->on_ready_arg = arg;
     sock->interest = interest;
     sni_link_remove(&sock->touched);
-    sni_sock_touch(sock);
+    touch(sock);
+    /* The old one does not run any more when this returns. */
+    if (sock->loop->drive != NULL)
+        sni_drive_await_call(sock->loop->drive, sock);
     sni_loop_leave(sock->loop);
+}
+
+static void
+call_ready(sennit_sock *sock, unsigned ready)
+{
+    sennit_sock_fn *fn = sock->on_ready;
+    void *arg = sock->on_ready_arg;
+    sni_drive *drive = sock->loop->drive;
+
+    if (drive == NULL) {
+        fn(sock, ready, arg);
+        return;
+    }
+    sock->calls++;
+    sni_drive_call_begin(drive, sock);
+    fn(sock, ready, arg);
+    sni_drive_call_end(drive);
+    sock->calls--;
 }
 
 void
@@ -73,17 +103,17 @@ sni_sock_call(sennit_sock *sock)
     ready = look(sock) & sock->interest;
     if (ready == 0) {
         if (sni_pattern_pending(&sock->pattern))
-            sni_sock_touch(sock);
+            touch(sock);
         return;
     }
     /* A callback that waits on its own socket is not called again inside itself. */
     sock->in_call = true;
-    sock->on_ready(sock, ready, sock->on_ready_arg);
+    call_ready(sock, ready);
     sock->in_call = false;
     /* Level-triggered: what it left over is offered again. A closed socket is
      * still there until the turn's end. */
     if (!sock->closed)
-        sni_sock_touch(sock);
+        touch(sock);
 }
 
 sennit_sock_type
@@ -265,6 +295,12 @@ close_sock(sennit_sock *sock)
     close_pipes(sock);
     close_connections(sock);
     loop->socks_changed = true;
+    if (loop->drive == NULL || sni_loop_inherited(loop))
+        return;
+    sni_drive_changed(loop->drive, sock);
+    sock->calls++;
+    sni_drive_await_call(loop->drive, sock);
+    sock->calls--;
 }
 
 void
@@ -375,11 +411,12 @@ sennit_sock_unsubscribe(sennit_sock *sock, sennit_bytes prefix)
 
 /* ---- sending and receiving --------------------------------------------- */
 
-/* Turns the loop until something happens. A callback may close the socket, which
+/* Turns the loop, or lets others do so, until something happens; with `any` that need not
+ * be of this socket. A callback may close the socket, which
  * then stays until the last call that waits on it has returned.
  * Errors: EAGAIN (the time is up), ETERM, ECLOSED, and those of the turn. */
 static sennit_err
-wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
+wait_turn(sennit_sock *sock, bool any, int timeout_ms, sennit_time *until)
 {
     sennit_loop *loop = sock->loop;
     sennit_err err;
@@ -392,7 +429,8 @@ wait_turn(sennit_sock *sock, int timeout_ms, sennit_time *until)
     else if (*until != SENNIT_NEVER && sni_loop_now(loop) >= *until)
         return sni_loop_fail(loop, SENNIT_EAGAIN, "the time to wait is up");
     sock->calls++;
-    err = sni_loop_turn(loop, *until);
+    err = loop->drive == NULL ? sni_loop_turn(loop, *until)
+                              : sni_drive_wait(loop->drive, any ? NULL : sock, *until);
     sock->calls--;
     if (!sock->closed)
         return err;
@@ -407,8 +445,28 @@ sni_sock_wait(sennit_sock *sock, const uint64_t *reached, uint64_t count, int ti
     sennit_err err = SENNIT_OK;
 
     while (err == SENNIT_OK && *reached < count)
-        err = wait_turn(sock, timeout_ms, &until);
+        err = wait_turn(sock, true, timeout_ms, &until);
     return err;
+}
+
+/* Frames of different threads' messages do not mix: whether another thread is in the
+ * middle of one. */
+static bool
+is_anothers(const sennit_sock *sock, uintptr_t thread)
+{
+    return thread != 0 && sock->loop->drive != NULL &&
+           thread != (uintptr_t)pthread_self();
+}
+
+/* A frame went through; `*thread` is whose message it was of. */
+static void
+passed(sennit_sock *sock, uintptr_t *thread, bool more)
+{
+    if (sock->loop->drive == NULL)
+        return;
+    if (!more && *thread != 0 && sock->calls > 0)
+        sni_drive_changed(sock->loop->drive, sock);
+    *thread = more ? (uintptr_t)pthread_self() : 0;
 }
 
 /* How long a call has tried already. */
@@ -423,7 +481,7 @@ static sennit_err
 try_again(sennit_sock *sock, waiting *wait, unsigned flags, int timeout_ms)
 {
     if (!(flags & SENNIT_DONTWAIT) && timeout_ms != 0)
-        return wait_turn(sock, timeout_ms, &wait->until);
+        return wait_turn(sock, false, timeout_ms, &wait->until);
     if (sni_loop_terminated(sock->loop))
         return sni_loop_fail(sock->loop, SENNIT_ETERM, NULL);
     if (wait->served)
@@ -484,12 +542,15 @@ send_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
         return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
                              "conflate is for messages of a single frame");
     while (err == SENNIT_OK) {
-        err = sni_pattern_send(&sock->pattern, sni_msg_of(msg), more);
+        err = is_anothers(sock, sock->sender)
+                  ? SENNIT_EAGAIN
+                  : sni_pattern_send(&sock->pattern, sni_msg_of(msg), more);
         if (err == SENNIT_OK) {
+            passed(sock, &sock->sender, more);
             sock->stats.sent_bytes += size;
             sock->stats.sent_msgs += !more && !sock->pattern.silent;
             if (!more) {
-                sni_sock_touch(sock);
+                touch(sock);
                 sni_loop_sent(sock->loop);
             }
             return SENNIT_OK;
@@ -520,15 +581,18 @@ receive_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
         return wrong_arguments(sock, msg, false);
     sennit_msg_init(sni_msg_public(&taken));
     while (err == SENNIT_OK) {
-        err = sni_pattern_recv(&sock->pattern, &taken);
+        err = is_anothers(sock, sock->receiver)
+                  ? SENNIT_EAGAIN
+                  : sni_pattern_recv(&sock->pattern, &taken);
         if (err == SENNIT_OK) {
+            passed(sock, &sock->receiver, taken.more);
             sennit_msg_fini(msg);
             *sni_msg_of(msg) = taken;
             sock->stats.received_bytes += sni_msg_size_of(&taken);
             sock->stats.received_msgs += !taken.more;
             sock->receiving = taken.more;
             if (!taken.more)
-                sni_sock_touch(sock);
+                touch(sock);
             sni_loop_taken(sock->loop);
             return SENNIT_OK;
         }

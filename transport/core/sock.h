@@ -30,6 +30,8 @@ struct sennit_sock {
     bool in_call;               /* its on_ready callback is running */
     struct sennit_proxy *proxy; /* whose socket it is until one of both ends */
     unsigned calls;             /* blocking calls that wait on it */
+    uintptr_t sender;   /* of a hosted loop: the thread that is in the middle of */
+    uintptr_t receiver; /* ... a message; 0: none is */
     sennit_sock_fn *on_ready;
     void *on_ready_arg;
     unsigned interest;
@@ -65,8 +67,8 @@ sni_sock_enter(const sennit_sock *sock)
     return err;
 }
 
-/* Something about it changed that its callback may want to know. */
-void sni_sock_touch(sennit_sock *sock);
+/* Something about it changed that its callback, or who waits for it, may want to know. */
+void sni_sock_changed(sennit_sock *sock);
 
 /* The place of a new monitor event that has its kind, time and endpoint; NULL when
  * nobody wants it or there is no memory. Valid until the next event. */

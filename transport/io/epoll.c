@@ -337,6 +337,7 @@ static const sni_io_ops epoll_ops = {
     .finish = sni_real_finish,
     .undelivered = sni_real_undelivered,
     .reap = epoll_reap,
+    .wait = sni_real_wait,
     .wake = sni_real_wake,
     .now = sni_real_now,
     .now_coarse = sni_real_now_coarse,

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "base/list.h"
 #include "sennit/sennit.h"
 
 /* Who was here before a fork. A child has a copy of the memory and shares what the kernel
@@ -38,5 +39,29 @@ sennit_err sni_lock_init(sni_lock *lock);
 void sni_lock_fini(sni_lock *lock);
 void sni_lock_take(sni_lock *lock);
 void sni_lock_release(sni_lock *lock);
+
+/* While it is guarded, a fork waits until nobody has `lock`: what that guards is whole in
+ * the child. Thread: any, without the lock. */
+typedef struct sni_fork_guard {
+    sni_link link;
+    sni_lock *lock;
+} sni_fork_guard;
+
+void sni_fork_guard_start(sni_fork_guard *guard, sni_lock *lock);
+void sni_fork_guard_stop(sni_fork_guard *guard);
+
+/* A condition of what such a lock guards. */
+typedef struct sni_cond {
+    pthread_cond_t cond;
+} sni_cond;
+
+void sni_cond_init(sni_cond *cond);
+void sni_cond_fini(sni_cond *cond);
+void sni_cond_signal(sni_cond *cond);
+void sni_cond_broadcast(sni_cond *cond);
+
+/* Releases `lock`, waits, and takes it again. False: it is `until`, on the backends'
+ * monotonic clock. Not in a forked child: nobody would signal. */
+bool sni_cond_wait(sni_cond *cond, sni_lock *lock, sennit_time until);
 
 #endif /* SENNIT_IO_FORK_H */

@@ -14,7 +14,7 @@
  * operation that was submitted comes back exactly once: from submit() itself
  * (true) or out of reap(), also after cancel().
  *
- * Thread: everything but wake() belongs to the thread that owns the loop. */
+ * Thread: everything but wake() and wait() belongs to the thread that owns the loop. */
 typedef struct sni_io sni_io;
 typedef struct sni_file sni_file; /* a listening or connected stream */
 typedef struct sni_op sni_op;
@@ -140,6 +140,13 @@ typedef struct sni_io_ops {
      * `until` (0: does not wait), then gives back up to `done_max` operations.
      * Returns their number, or -1 when a signal interrupted the wait. */
     int (*reap)(sni_io *io, sni_op **done, int done_max, sennit_time until);
+
+    /* Waits until reap() would give something back, `bell` (io/bell.h) rings or the clock
+     * reaches `until`, and changes nothing: meanwhile another thread may do anything else
+     * with the backend but wait. What would end the wait may be taken away by then: it
+     * goes on, unless that is the bell. False: a signal ended it. NULL: one thread only
+     * uses this backend. */
+    bool (*wait)(sni_io *io, int bell, sennit_time until);
 
     /* Ends the current or next wait. Any thread. */
     void (*wake)(sni_io *io);

@@ -4,7 +4,7 @@
 #include "io/real.h"
 
 #include <errno.h>
-#include <sys/eventfd.h>
+#include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -12,17 +12,20 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "io/bell.h"
 #include "io/fork.h"
 #include "io/resolver.h"
 
 sennit_err
 sni_real_init(sni_real *real)
 {
+    sennit_err err;
+
     sni_op_queue_init(&real->done);
     real->forks = sni_forks;
-    real->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (real->wake_fd < 0)
-        return sni_err_of_errno(errno);
+    err = sni_bell_open(&real->wake_fd);
+    if (err)
+        return err;
     /* Seeded by the kernel: jitter needs spread, not secrecy. */
     if (getrandom(&real->random_state, sizeof real->random_state, GRND_NONBLOCK) < 0)
         real->random_state = sni_real_now(&real->io) ^ (uint64_t)getpid() << 32;
@@ -34,7 +37,7 @@ sni_real_fini(sni_real *real)
 {
     sni_resolver_free(real->resolver);
     sni_block_unref(real->spare);
-    close(real->wake_fd);
+    sni_bell_close(real->wake_fd);
 }
 
 /* ---- files ------------------------------------------------------------- */
@@ -316,9 +319,7 @@ sni_real_collect_lookups(sni_real *real)
 void
 sni_real_woken(sni_real *real)
 {
-    uint64_t count;
-
-    (void)!read(real->wake_fd, &count, sizeof count);
+    sni_bell_silence(real->wake_fd);
     sni_real_collect_lookups(real);
 }
 
@@ -346,13 +347,27 @@ sni_real_timeout_ms(sni_io *io, sennit_time until)
     return ms > 3600000u ? 3600000 : (int)ms;
 }
 
+bool
+sni_real_wait(sni_io *io, int bell, sennit_time until)
+{
+    struct pollfd files[] = {
+        { .fd = io->ops->descriptor(io), .events = POLLIN },
+        { .fd = bell, .events = POLLIN },
+    };
+    sennit_time now = until == SENNIT_NEVER ? 0 : sni_real_now(io);
+    sennit_time left = until > now ? until - now : 0;
+    struct timespec timeout = { .tv_sec = (time_t)(left / 1000000000u),
+                                .tv_nsec = (long)(left % 1000000000u) };
+
+    return ppoll(files, 2, until == SENNIT_NEVER ? NULL : &timeout, NULL) >= 0 ||
+           errno != EINTR;
+}
+
 void
 sni_real_wake(sni_io *io)
 {
-    uint64_t one = 1;
-
     if (!sni_real_inherited(io))
-        (void)!write(sni_real_of(io)->wake_fd, &one, sizeof one);
+        sni_bell_ring(sni_real_of(io)->wake_fd);
 }
 
 static sennit_time

@@ -115,6 +115,9 @@ int sni_real_collect(sni_real *real, sni_op **out, int max);
  * hour; -1: for ever. */
 int sni_real_timeout_ms(sni_io *io, sennit_time until);
 
+/* By the backend's descriptor. */
+bool sni_real_wait(sni_io *io, int bell, sennit_time until);
+
 void sni_real_wake(sni_io *io);
 sennit_time sni_real_now(sni_io *io);
 sennit_time sni_real_now_coarse(sni_io *io);

@@ -15,10 +15,10 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/list.h"
+#include "io/bell.h"
 #include "io/fork.h"
 #include "io/stream.h"
 #include "io/thread.h"
@@ -215,15 +215,13 @@ look_up(const sni_resolver *resolver, job *j)
 static void
 finished(sni_resolver *resolver, job *j)
 {
-    uint64_t one = 1;
-
     if (j->op == NULL) {
         release(j);
         return;
     }
     j->state = FINISHED;
     sni_list_push(&resolver->finished, &j->place);
-    (void)!write(resolver->wake_fd, &one, sizeof one);
+    sni_bell_ring(resolver->wake_fd);
 }
 
 /* Under the lock; NULL: it is over. */

@@ -246,14 +246,12 @@ typedef struct sennit_loop_opts {
      * NULL: the loop is alone. */
     sennit_context *context;
     sennit_resolver resolver; /* resolve == NULL: getaddrinfo(3) */
+    bool hosted;              /* see above; for plain threads */
 } sennit_loop_opts;
 
 #define SENNIT_LOOP_OPTS_DEFAULT                                                         \
     {                                                                                    \
-        SENNIT_BACKEND_AUTO, NULL, NULL,                                                 \
-        {                                                                                \
-            NULL, NULL                                                                   \
-        }                                                                                \
+        SENNIT_BACKEND_AUTO, NULL, NULL, { NULL, NULL }, false                           \
     }
 
 /* Opens a loop that the calling thread owns. `opts` may be NULL (defaults).
