@@ -303,7 +303,6 @@ fake_leave(fake *f, int i)
 
     sni_pattern_detach(&f->pattern, &gone->peer);
     sennit_msg_fini(&gone->peer.identity);
-    sennit_msg_fini(&gone->peer.assigned);
     sni_peer_init(&gone->peer);
     gone->in_count = 0;
     gone->in_first = 0;

@@ -9,8 +9,9 @@ static void
 assign(int i, const char *identity)
 {
     assert_int_equal(
-        sennit_msg_init_copy(&f.peers[i].peer.assigned, identity, strlen(identity)),
+        sennit_msg_init_copy(&f.peers[i].peer.identity, identity, strlen(identity)),
         SENNIT_OK);
+    f.peers[i].peer.assigned = true;
 }
 
 static sennit_err
@@ -237,7 +238,8 @@ an_assigned_name_that_is_taken_is_refused_and_never_taken_away(void **state)
     fake_join(&f, 0, "x");
     assign(1, "x");
     assert_int_equal(sni_pattern_attach(&f.pattern, &f.peers[1].peer), SENNIT_EEXIST);
-    sennit_msg_fini(&f.peers[1].peer.assigned);
+    sennit_msg_fini(&f.peers[1].peer.identity);
+    f.peers[1].peer.assigned = false;
     assign(2, "y");
     fake_join(&f, 2, "");
     assert_int_equal(sni_pattern_attach(&f.pattern, &f.peers[3].peer), SENNIT_OK);

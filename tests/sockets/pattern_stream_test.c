@@ -117,8 +117,9 @@ a_connect_may_be_given_a_name(void **state)
 {
     (void)state;
     open_with(0, true);
-    assert_int_equal(sennit_msg_init_copy(&f.peers[0].peer.assigned, "web", 3),
+    assert_int_equal(sennit_msg_init_copy(&f.peers[0].peer.identity, "web", 3),
                      SENNIT_OK);
+    f.peers[0].peer.assigned = true;
     assert_int_equal(sni_pattern_attach(&f.pattern, &f.peers[0].peer), SENNIT_OK);
     fake_send(&f, "web|GET");
     fake_return(&f, 0, "");

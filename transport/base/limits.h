@@ -40,6 +40,13 @@
 /* Vectors of one send. More stay for the next one. */
 #define SNI_SEND_PARTS 64u
 
+/* Vectors that a connection has room for itself. For more it borrows from its loop, and
+ * when there is no memory for that it sends no more at a time. */
+#define SNI_SEND_PARTS_FEW 3u
+
+/* What a loop keeps to lend for that. More are given back to the allocator. */
+#define SNI_VECTORS_KEPT 64u
+
 /* Octets of one handshake command (READY, ERROR). More closes the connection. */
 #define SNI_HANDSHAKE_COMMAND_MAX_BYTES (64u * 1024u)
 

@@ -14,7 +14,10 @@
 struct sni_attempt {
     sni_dialer *dialer;
     sennit_loop *loop;
-    sni_host target; /* the dialer's host, or the proxy's */
+    sni_host host;
+    sni_host source;
+    sni_host target; /* the host, or the proxy's */
+    bool has_source;
     bool proxied;
     bool cancelled;
 
@@ -154,8 +157,7 @@ sni_attempt_cancel(sni_attempt *attempt)
 static void
 open_proxy(sni_attempt *attempt)
 {
-    const sni_dialer *dialer = attempt->dialer;
-    const sennit_sock_opts *opts = &dialer->sock->opts;
+    const sennit_sock_opts *opts = &attempt->dialer->sock->opts;
     sennit_err err = SENNIT_OK;
 
     if (attempt->answers == NULL)
@@ -167,7 +169,7 @@ open_proxy(sni_attempt *attempt)
         address_failed(attempt, SENNIT_ENOMEM, "no memory to speak to the proxy");
         return;
     }
-    sni_socks_open(&attempt->socks, dialer->host.name, &dialer->host.address,
+    sni_socks_open(&attempt->socks, attempt->host.name, &attempt->host.address,
                    opts->socks_username, opts->socks_password);
 }
 
@@ -274,10 +276,9 @@ connected(sni_attempt *attempt)
 static sennit_err
 find_source(sni_attempt *attempt, sni_address *out, const char **why)
 {
-    const sni_dialer *dialer = attempt->dialer;
     bool v6 = attempt->address.kind == SNI_ADDRESS_TCP6;
 
-    return sni_host_here(dialer->source, attempt->loop->io, !v6, v6, out, why);
+    return sni_host_here(&attempt->source, attempt->loop->io, !v6, v6, out, why);
 }
 
 static sennit_err
@@ -289,11 +290,11 @@ dial(sni_attempt *attempt, const char **why)
     sennit_err err = SENNIT_OK;
 
     *why = NULL;
-    if (dialer->source != NULL)
+    if (attempt->has_source)
         err = find_source(attempt, &source, why);
     if (err)
         return err;
-    err = io->ops->dial(io, &attempt->address, dialer->source != NULL ? &source : NULL,
+    err = io->ops->dial(io, &attempt->address, attempt->has_source ? &source : NULL,
                         &dialer->sock->opts, &attempt->file);
     if (err)
         *why = io->why;
@@ -376,9 +377,15 @@ choose_target(sni_attempt *attempt)
     const sni_dialer *dialer = attempt->dialer;
     const char *proxy = dialer->sock->opts.socks_proxy;
     const char *why;
+    sni_endpoint where;
+    sennit_err err = sni_endpoint_parse(dialer->endpoint, false, &where, &why);
 
-    attempt->target = dialer->host;
-    attempt->proxied = proxy != NULL && dialer->host.address.kind != SNI_ADDRESS_IPC;
+    SNI_ASSERT(err == SENNIT_OK); /* when it was asked for */
+    attempt->host = where.host;
+    attempt->source = where.source;
+    attempt->has_source = where.has_source;
+    attempt->target = where.host;
+    attempt->proxied = proxy != NULL && where.host.address.kind != SNI_ADDRESS_IPC;
     return attempt->proxied ? sni_endpoint_parse_proxy(proxy, &attempt->target, &why)
                             : SENNIT_OK;
 }

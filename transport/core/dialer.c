@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/dialer.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -27,7 +27,6 @@ dialer_free(sni_dialer *dialer)
     sni_pipe_retire(dialer->pipe);
     sni_link_remove(&dialer->link);
     loop->socks_changed = true;
-    sni_release(&loop->allocator, dialer->source);
     sni_release(&loop->allocator, dialer);
 }
 
@@ -159,42 +158,27 @@ check_interfaces(sennit_sock *sock, const sni_endpoint *where, const char **why)
     return err;
 }
 
-static sennit_err
-copy_source(sni_dialer *dialer, const sni_endpoint *where)
-{
-    if (!where->has_source)
-        return SENNIT_OK;
-    dialer->source = sni_acquire(&dialer->sock->loop->allocator, sizeof *dialer->source);
-    if (dialer->source == NULL)
-        return SENNIT_ENOMEM;
-    *dialer->source = where->source;
-    return SENNIT_OK;
-}
-
 sennit_err
 sni_dialer_open(sennit_sock *sock, const sni_endpoint *where, const char *endpoint,
                 const char **why)
 {
     sennit_loop *loop = sock->loop;
+    size_t size = strlen(endpoint) + 1;
     sni_dialer *dialer;
     sennit_err err = check_interfaces(sock, where, why);
 
     if (err)
         return err;
-    dialer = sni_acquire_zero(&loop->allocator, sizeof *dialer);
+    dialer = sni_acquire_zero(&loop->allocator, sizeof *dialer + size);
     if (dialer == NULL)
         return SENNIT_ENOMEM;
     dialer->sock = sock;
-    dialer->host = where->host;
-    snprintf(dialer->endpoint, sizeof dialer->endpoint, "%s", endpoint);
+    memcpy(dialer->endpoint, endpoint, size);
     sni_link_init(&dialer->link);
     sni_retry_init(&dialer->retry);
-    err = copy_source(dialer, where);
-    if (err)
-        goto fail_dialer;
     err = sni_pipe_new(&dialer->pipe, loop, sock);
     if (err)
-        goto fail_source;
+        goto fail_dialer;
     err = sni_pipe_attach(dialer->pipe);
     if (err)
         goto fail_pipe;
@@ -204,8 +188,6 @@ sni_dialer_open(sennit_sock *sock, const sni_endpoint *where, const char *endpoi
 
 fail_pipe:
     sni_pipe_free(dialer->pipe);
-fail_source:
-    sni_release(&loop->allocator, dialer->source);
 fail_dialer:
     sni_release(&loop->allocator, dialer);
     return err;

@@ -15,9 +15,6 @@
 typedef struct sni_dialer {
     sennit_sock *sock;
     sni_link link;
-    sni_host host;
-    sni_host *source; /* to come from, or NULL */
-    char endpoint[SNI_ENDPOINT_TEXT_MAX];
     sni_pipe *pipe;
     sni_attempt *attempt;      /* NULL: connected, or waiting for the next */
     sni_session *session;      /* NULL between attempts */
@@ -25,7 +22,8 @@ typedef struct sni_dialer {
     sennit_timer linger_timer; /* after close */
     unsigned failures;         /* in a row: the next delay is doubled that often */
     bool closing;
-    bool abandoned; /* closing, and what is queued no longer matters */
+    bool abandoned;  /* closing, and what is queued no longer matters */
+    char endpoint[]; /* as it was asked for; each attempt reads it anew */
 } sni_dialer;
 
 /* The first attempt may have failed when it returns, and even have been the last.

@@ -75,6 +75,7 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     init_lists(loop);
     loop->posted_last = &loop->posted_first;
     loop->due_last = &loop->due_first;
+    sni_vectors_init(&loop->vectors, &loop->allocator);
     sni_timers_init(&loop->timers, &loop->allocator);
     sni_timers_init(&loop->user_timers, &loop->allocator);
     loop->body_allocator = alloc;
@@ -281,6 +282,7 @@ sennit_loop_close(sennit_loop *loop)
         sni_inbox_close(loop->inbox, loop);
     sni_inbox_unref(loop->inbox);
     sni_context_fini(&loop->alone);
+    sni_vectors_fini(&loop->vectors);
     sni_timers_fini(&loop->timers);
     sni_timers_fini(&loop->user_timers);
     loop->io->ops->fini(loop->io);

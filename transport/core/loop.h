@@ -10,6 +10,7 @@
 #include "core/context.h"
 #include "core/drive.h"
 #include "core/inbox.h"
+#include "core/vectors.h"
 #include "engine/outq.h"
 #include "io/fork.h"
 #include "io/io.h"
@@ -50,6 +51,7 @@ struct sennit_loop {
     sni_pool *recv_blocks;
     sni_pool *bodies;
     sni_chunk_pools chunks;
+    sni_vectors vectors;    /* for sends */
     sni_timers timers;      /* the library's own: deadlines, retries */
     sni_timers user_timers; /* the application's: fire in turns only */
 

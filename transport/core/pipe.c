@@ -27,9 +27,10 @@ sni_pipe_new(sni_pipe **out, sennit_loop *loop, sennit_sock *sock)
     sni_msgq_init(&pipe->inq, alloc);
     sni_link_init(&pipe->link);
     sni_retry_init(&pipe->aging);
-    if (sock != NULL && sock->assigned.size > 0 &&
-        sennit_msg_init_copy(&pipe->peer.assigned, sock->assigned.data,
-                             sock->assigned.size) != SENNIT_OK) {
+    pipe->peer.assigned = sock != NULL && sock->assigned.size > 0;
+    if (pipe->peer.assigned &&
+        sni_pattern_copy(&sock->pattern, sni_msg_of(&pipe->peer.identity),
+                         sock->assigned) != SENNIT_OK) {
         sni_release(alloc, pipe);
         return SENNIT_ENOMEM;
     }
@@ -91,7 +92,6 @@ sni_pipe_free(sni_pipe *pipe)
     sni_pipe_drop_output(pipe);
     sni_msgq_fini(&pipe->inq);
     sennit_msg_fini(&pipe->peer.identity);
-    sennit_msg_fini(&pipe->peer.assigned);
     sni_link_remove(&pipe->link);
     sni_link_remove(&pipe->dead);
     pipe->loop->socks_changed = true;

@@ -71,7 +71,6 @@ on_deadline(void *arg)
     const char *reason;
     sennit_err err;
 
-    session->timer_at = SENNIT_NEVER;
     if (session->is_ending)
         return;
     err = sni_engine_tick(session->engine, sni_loop_now(session->sock->loop),
@@ -91,9 +90,8 @@ sni_session_set_deadline(sni_session *session, sennit_time at)
 {
     sennit_loop *loop = session->sock->loop;
 
-    if (at == session->timer_at)
+    if (at == (session->timer.index_ != 0 ? session->timer.at_ : SENNIT_NEVER))
         return;
-    session->timer_at = at;
     sni_timers_stop(&loop->timers, &session->timer);
     if (at != SENNIT_NEVER && sni_timers_start(&loop->timers, &session->timer, at,
                                                on_deadline, session) != SENNIT_OK)
@@ -113,12 +111,43 @@ broken(sennit_err err, const char *other)
 
 /* ---- the pump: output -------------------------------------------------- */
 
+void
+sni_session_return_vector(sni_session *session)
+{
+    if (session->many == NULL)
+        return;
+    sni_vectors_give(&session->sock->loop->vectors, session->many);
+    session->many = NULL;
+}
+
+/* Gathers the next send. False: there is nothing. */
+static bool
+gather(sni_session *session)
+{
+    sni_op *op = &session->send;
+    sennit_bytes *parts = session->few;
+    size_t parts_max = SNI_SEND_PARTS_FEW;
+
+    if (sni_engine_output_bound(session->engine) > SNI_SEND_PARTS_FEW)
+        session->many = sni_vectors_take(&session->sock->loop->vectors);
+    if (session->many != NULL) {
+        parts = session->many->parts;
+        parts_max = SNI_SEND_PARTS;
+    }
+    op->parts = parts;
+    op->parts_count = sni_engine_output(session->engine, parts, parts_max);
+    if (op->parts_count == 0)
+        sni_session_return_vector(session);
+    return op->parts_count > 0;
+}
+
 static void
 sent(sni_session *session)
 {
     sni_op *op = &session->send;
     size_t ended;
 
+    sni_session_return_vector(session);
     if (op->err && session->is_ending)
         return;
     if (op->err == SENNIT_ECONNRESET && session->ready) {
@@ -149,10 +178,7 @@ pump_some(sni_session *session)
          row++) {
         if (row == SNI_SENDS_IN_A_ROW)
             return true;
-        session->send.parts = session->parts;
-        session->send.parts_count =
-            sni_engine_output(session->engine, session->parts, SNI_SEND_PARTS);
-        if (session->send.parts_count == 0)
+        if (!gather(session))
             break;
         if (!io->ops->submit(io, &session->send)) {
             /* From now on silence is no proof. */
@@ -214,6 +240,7 @@ sni_session_take_back_output(sni_session *session)
     if (!session->ready || session->is_ending || !session->send.pending ||
         !io->ops->retract(io, &session->send))
         return false;
+    sni_session_return_vector(session);
     (void)sni_engine_wrote(session->engine, 0);
     mark_dirty(session);
     return true;

@@ -25,18 +25,18 @@ typedef struct sni_session {
     sni_pipe *pipe; /* NULL until READY when accepted */
     sni_op recv;
     sni_op send;
-    sni_op hangup; /* while it has stopped to receive */
-    sennit_bytes parts[SNI_SEND_PARTS];
-    sennit_timer timer; /* the engine's deadline */
-    sennit_time timer_at;
+    sni_op hangup;                        /* while it has stopped to receive */
+    sennit_bytes few[SNI_SEND_PARTS_FEW]; /* what `send` writes, or it is in ... */
+    sni_vector *many;                     /* ... this, lent while it is out; or NULL */
+    sennit_timer timer;                   /* the engine's deadline */
     sennit_timer linger_timer; /* until lingering is over; once finished, the next look */
     sennit_time linger_until;  /* of one that is finished, as are ... */
     sennit_time finish_until;  /* ... how long its peer may take to close, and ... */
     sennit_time finish_look;   /* ... the time between two looks */
     sennit_time ready_at;
     sennit_time received_at; /* when the last bytes came; 0: none yet */
-    size_t batch_bytes;      /* gathered before it is written */
-    size_t recv_bytes;       /* most of one receive */
+    uint32_t batch_bytes;    /* gathered before it is written */
+    uint32_t recv_bytes;     /* most of one receive */
     uint32_t number;
     bool ready;
     bool is_ending;
@@ -105,6 +105,9 @@ void sni_session_dismiss(sni_session *session, bool flush, sennit_err err,
 /* Moves what was received whole, and is still the application's, from the engine to
  * the pipe. False when there is no memory; what is left can be moved later. */
 bool sni_session_save_input(sni_session *session);
+
+/* Its send is back, or was none: what was lent for it goes home. */
+void sni_session_return_vector(sni_session *session);
 
 /* Takes it apart if all its operations are home; false otherwise. */
 bool sni_session_bury(sni_session *session);

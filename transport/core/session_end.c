@@ -339,6 +339,7 @@ sni_session_bury(sni_session *session)
     sni_timers_stop(&loop->timers, &session->linger_timer);
     sni_engine_free(session->engine);
     sni_block_unref(session->recv.home);
+    sni_session_return_vector(session);
     loop->io->ops->close(loop->io, session->file);
     sni_link_remove(&session->link);
     sni_link_remove(&session->ending);

@@ -57,7 +57,6 @@ new_session(sennit_sock *sock, sni_file *file, sni_dialer *dialer, sni_listener 
     session->file = file;
     session->dialer = dialer;
     session->listener = listener;
-    session->timer_at = SENNIT_NEVER;
     session->number = ++sock->next_number;
     session->batch_bytes = sock->opts.send_batch_bytes;
     session->recv_bytes = sock->opts.recv_batch_bytes;

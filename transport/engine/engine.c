@@ -34,14 +34,17 @@ static const uint8_t next_states[] = {
 };
 
 struct sni_engine {
-    sni_engine_cfg cfg; /* what is borrowed until open returns is empty */
+    const sennit_allocator *alloc;
+    sni_outq *outq; /* borrowed; NULL: none yet */
     engine_state state;
     sennit_err err;
     const char *reason;
 
-    bool muted;              /* no PING is answered or due */
-    bool ready_pending;      /* READY is the next event, ... */
-    bool everything_pending; /* ... then a subscription to everything */
+    uint16_t heartbeat_ttl_ds; /* of our PINGs */
+    bool admits;               /* our hello waits for sni_engine_admit() */
+    bool muted;                /* no PING is answered or due */
+    bool ready_pending;        /* READY is the next event, ... */
+    bool everything_pending;   /* ... then a subscription to everything */
     sni_inbound in;
 
     sni_lane lane;
@@ -112,12 +115,13 @@ sni_engine_open(sni_engine **out, const sni_engine_cfg *cfg, sennit_time now)
 
     if (engine == NULL)
         return SENNIT_ENOMEM;
-    engine->cfg = *cfg;
-    engine->cfg.identity = sni_bytes(NULL, 0);
-    engine->cfg.properties = sni_bytes(NULL, 0);
+    engine->alloc = cfg->alloc;
+    engine->outq = cfg->outq;
+    engine->admits = cfg->admits;
+    engine->heartbeat_ttl_ds = cfg->heartbeat_ttl_ds;
     engine->reason = "";
     engine->handshake_deadline = SENNIT_NEVER;
-    sni_inbound_init(&engine->in, &engine->cfg);
+    sni_inbound_init(&engine->in, cfg);
     sni_lane_init(&engine->lane, cfg->alloc);
     sni_heartbeat_init(&engine->heart, cfg->heartbeat_interval, cfg->heartbeat_timeout);
     engine->shake = (sni_handshake){ .alloc = cfg->alloc, .peer_type = -1 };
@@ -133,14 +137,13 @@ sni_engine_open(sni_engine **out, const sni_engine_cfg *cfg, sennit_time now)
 sennit_err
 sni_engine_admit(sni_engine *engine)
 {
-    return engine->cfg.raw ? SENNIT_OK
-                           : sni_handshake_tell(&engine->shake, &engine->lane);
+    return engine->in.raw ? SENNIT_OK : sni_handshake_tell(&engine->shake, &engine->lane);
 }
 
 void
 sni_engine_set_outq(sni_engine *engine, sni_outq *outq)
 {
-    engine->cfg.outq = outq;
+    engine->outq = outq;
 }
 
 void
@@ -149,10 +152,10 @@ sni_engine_free(sni_engine *engine)
     if (engine == NULL)
         return;
     sni_inbound_fini(&engine->in);
-    sni_reframe_free(engine->reframe, engine->cfg.alloc);
+    sni_reframe_free(engine->reframe, engine->alloc);
     sni_handshake_fini(&engine->shake);
     sni_lane_fini(&engine->lane);
-    sni_release(engine->cfg.alloc, engine);
+    sni_release(engine->alloc, engine);
 }
 
 /* ---- receiving: handshake ---------------------------------------------- */
@@ -182,10 +185,10 @@ step_greeting(sni_engine *engine)
         return stepped(engine, parse, used, &fault);
     sni_inbound_set_version(&engine->in, shake->major);
     if (shake->major == 1)
-        engine->reframe = sni_reframe_new(engine->cfg.alloc);
+        engine->reframe = sni_reframe_new(engine->alloc);
     /* NULL is symmetric: our hello does not wait for the peer's, unless we admit. */
     if ((shake->major == 1 && engine->reframe == NULL) ||
-        (!engine->cfg.admits && sni_engine_admit(engine) != SENNIT_OK))
+        (!engine->admits && sni_engine_admit(engine) != SENNIT_OK))
         return stepped(engine, SNI_PARSE_BAD, 0, &fault);
     enter(engine, HANDSHAKE);
     return stepped(engine, SNI_PARSE_DONE, used, NULL);
@@ -203,7 +206,7 @@ step_handshake(sni_engine *engine, sennit_time now)
         enter_traffic(engine, now);
         /* An unversioned subscriber filters for itself, and expects everything. */
         engine->everything_pending =
-            engine->shake.identity_announced && engine->cfg.publisher;
+            engine->shake.identity_announced && engine->in.publisher;
     }
     return stepped(engine, parse, used, &fault);
 }
@@ -266,8 +269,8 @@ sni_engine_feed(sni_engine *engine, sennit_bytes in, sni_block *home, sennit_tim
         return engine->err;
     if (in.size == 0)
         return end_of_stream(engine);
-    if (sni_window_add(&engine->in.window, engine->cfg.alloc, engine->cfg.windows, in,
-                       home) != SENNIT_OK)
+    if (sni_window_add(&engine->in.window, engine->alloc, engine->in.windows, in, home) !=
+        SENNIT_OK)
         return broken_no_memory(engine);
     while (parse == SNI_PARSE_DONE) {
         switch (engine->state) {
@@ -283,15 +286,18 @@ sni_engine_feed(sni_engine *engine, sennit_bytes in, sni_block *home, sennit_tim
             return engine->err;
         }
     }
+    /* Many may be connecting at a time, and wait for the other half of a greeting. */
+    sni_window_settle(&engine->in.window, engine->in.bodies);
     return engine->err;
 }
 
 bool
 sni_engine_sink(sni_engine *engine, sni_engine_room *room)
 {
-    if (engine->in.window.home == NULL || engine->state == BROKEN)
+    /* What is left of a handshake lies in a small block. */
+    if (engine->in.window.home == NULL || engine->state != TRAFFIC)
         return false;
-    if (sni_inbound_sink(&engine->in, engine->state == TRAFFIC, room) != SENNIT_OK)
+    if (sni_inbound_sink(&engine->in, room) != SENNIT_OK)
         broken_no_memory(engine);
     return room->home != NULL;
 }
@@ -365,7 +371,7 @@ sni_engine_send(sni_engine *engine, sni_engine_event_kind kind, sennit_bytes top
     uint8_t first = subscribe;
 
     SNI_ASSERT(engine->state == TRAFFIC);
-    SNI_ASSERT(!engine->cfg.raw);
+    SNI_ASSERT(!engine->in.raw);
     /* Nothing goes out before READY; a socket that subscribes has admitted. */
     if (sni_engine_admit(engine) != SENNIT_OK)
         return SENNIT_ENOMEM;
@@ -379,14 +385,16 @@ sennit_err
 sni_engine_greet(sni_engine *engine, sennit_bytes body)
 {
     SNI_ASSERT(engine->state == TRAFFIC);
-    SNI_ASSERT(!engine->cfg.raw);
+    SNI_ASSERT(!engine->in.raw);
     if (sni_engine_admit(engine) != SENNIT_OK)
         return SENNIT_ENOMEM;
     return send_message(engine, sni_bytes(NULL, 0), body);
 }
 
 /* Puts `control` among the parts, behind the first `lead` bytes of them. There is room
- * for two parts more. */
+ * for SPLICED_MAX parts more. */
+#define SPLICED_MAX 2u
+
 static size_t
 splice(sennit_bytes *parts, size_t count, size_t lead, sennit_bytes control)
 {
@@ -412,7 +420,7 @@ splice(sennit_bytes *parts, size_t count, size_t lead, sennit_bytes control)
 static size_t
 output_reframed(sni_engine *engine, sennit_bytes *parts, size_t parts_max)
 {
-    sni_outq *outq = engine->state == TRAFFIC ? engine->cfg.outq : NULL;
+    sni_outq *outq = engine->state == TRAFFIC ? engine->outq : NULL;
     bool control = sni_lane_waiting(&engine->lane) > 0;
     size_t count = outq == NULL ? 0
                                 : sni_reframe_output(engine->reframe, outq, control,
@@ -427,15 +435,15 @@ output_reframed(sni_engine *engine, sennit_bytes *parts, size_t parts_max)
 size_t
 sni_engine_output(sni_engine *engine, sennit_bytes *parts, size_t parts_max)
 {
-    sni_outq *outq = engine->state == TRAFFIC ? engine->cfg.outq : NULL;
+    sni_outq *outq = engine->state == TRAFFIC ? engine->outq : NULL;
     sennit_bytes control;
     size_t count;
 
     engine->batch_lead = 0;
     engine->lane.lent = 0;
     /* A frame that was begun will not be finished, so nothing may follow it. */
-    if (engine->state == BROKEN && !engine->cfg.raw && engine->cfg.outq != NULL &&
-        sni_outq_to_boundary(engine->cfg.outq) > 0)
+    if (engine->state == BROKEN && !engine->in.raw && engine->outq != NULL &&
+        sni_outq_to_boundary(engine->outq) > 0)
         return 0;
     if (engine->reframe != NULL)
         return output_reframed(engine, parts, parts_max);
@@ -448,8 +456,21 @@ sni_engine_output(sni_engine *engine, sennit_bytes *parts, size_t parts_max)
         return 1;
     }
     engine->batch_lead = sni_outq_to_boundary(outq);
-    count = sni_outq_parts(outq, 0, parts, parts_max - 2, SNI_SEND_BYTES);
+    count = sni_outq_parts(outq, 0, parts, parts_max - SPLICED_MAX, SNI_SEND_BYTES);
     return splice(parts, count, engine->batch_lead, control);
+}
+
+size_t
+sni_engine_output_bound(const sni_engine *engine)
+{
+    size_t control = sni_lane_waiting(&engine->lane) > 0 ? SPLICED_MAX : 0;
+
+    if (engine->outq == NULL || engine->state != TRAFFIC)
+        return control;
+    /* Its heads are views of their own. */
+    if (engine->reframe != NULL)
+        return SIZE_MAX;
+    return engine->outq->count + control;
 }
 
 size_t
@@ -458,7 +479,7 @@ sni_engine_wrote(sni_engine *engine, size_t size)
     size_t lead = size < engine->batch_lead ? size : engine->batch_lead;
     size_t lent = engine->lane.lent;
     size_t control = size - lead < lent ? size - lead : lent;
-    sni_outq *outq = engine->cfg.outq;
+    sni_outq *outq = engine->outq;
 
     engine->batch_lead = 0;
     if (lent > 0) {
@@ -495,8 +516,8 @@ sni_engine_deadline(sni_engine *engine, bool hearing)
 static void
 ping(sni_engine *engine)
 {
-    uint8_t ttl[2] = { (uint8_t)(engine->cfg.heartbeat_ttl_ds >> 8),
-                       (uint8_t)engine->cfg.heartbeat_ttl_ds };
+    uint8_t ttl[2] = { (uint8_t)(engine->heartbeat_ttl_ds >> 8),
+                       (uint8_t)engine->heartbeat_ttl_ds };
 
     if (sni_lane_put_command(&engine->lane, "PING", sni_bytes(ttl, sizeof ttl)) ==
         SENNIT_OK)

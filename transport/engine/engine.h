@@ -120,6 +120,9 @@ sennit_err sni_engine_greet(sni_engine *engine, sennit_bytes body);
  * pushed onto the outq. One batch at a time: wrote() before the next output(). */
 size_t sni_engine_output(sni_engine *engine, sennit_bytes *parts, size_t parts_max);
 
+/* No output() gives more views than that now. */
+size_t sni_engine_output_bound(const sni_engine *engine);
+
 /* `size` bytes of the last output were written. Returns how many messages ended. */
 size_t sni_engine_wrote(sni_engine *engine, size_t size);
 

@@ -73,7 +73,8 @@ tell_ready(sni_handshake *shake, sni_lane *lane)
     sennit_bytes properties =
         sni_bytes(shake->own == NULL ? NULL : shake->own + shake->own_identity_size,
                   shake->own_size - shake->own_identity_size);
-    uint8_t *out = sni_lane_reserve(lane, SNI_READY_MAX + properties.size);
+    uint8_t *out = sni_lane_reserve(lane, SNI_READY_MAX - SENNIT_IDENTITY_MAX +
+                                              shake->own_identity_size + properties.size);
 
     if (out == NULL)
         return SENNIT_ENOMEM;

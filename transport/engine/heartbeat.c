@@ -96,7 +96,7 @@ sni_heartbeat_takes_ping(sni_heartbeat *heart, sennit_time now, bool hearing)
 void
 sni_heartbeat_queued(sni_heartbeat *heart, size_t size)
 {
-    heart->ping_left = size;
+    heart->ping_left = (uint32_t)size;
 }
 
 void
@@ -104,7 +104,7 @@ sni_heartbeat_wrote(sni_heartbeat *heart, size_t size)
 {
     if (heart->ping_left == 0)
         return;
-    heart->ping_left -= size < heart->ping_left ? size : heart->ping_left;
+    heart->ping_left -= size < heart->ping_left ? (uint32_t)size : heart->ping_left;
     /* One that runs is for an earlier PING. */
     if (heart->ping_left == 0 && heart->timeout > 0 && heart->pong_by == SENNIT_NEVER)
         heart->pong_by = ANEW;

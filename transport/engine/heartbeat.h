@@ -21,9 +21,9 @@ typedef struct sni_heartbeat {
     sennit_time ping_due;
     sennit_time pong_by;
     sennit_time ttl_by;
-    size_t ping_left; /* octets of the control lane up to the end of our PING; 0: none
+    uint32_t ping_left; /* octets of the control lane up to the end of our PING; 0: none
                          waits there */
-    uint16_t ttl_ds;  /* of the PING that set ttl_by */
+    uint16_t ttl_ds;    /* of the PING that set ttl_by */
 } sni_heartbeat;
 
 void sni_heartbeat_init(sni_heartbeat *heart, sennit_time interval, sennit_time timeout);

@@ -23,7 +23,15 @@ void
 sni_inbound_init(sni_inbound *in, const sni_engine_cfg *cfg)
 {
     *in = (sni_inbound){
-        .cfg = cfg,
+        .alloc = cfg->alloc,
+        .windows = cfg->windows,
+        .bodies = cfg->bodies,
+        .frame_max_bytes = cfg->frame_max_bytes,
+        .message_max_bytes = cfg->message_max_bytes,
+        .message_max_parts = cfg->message_max_parts,
+        .peer = cfg->peer,
+        .publisher = cfg->publisher,
+        .raw = cfg->raw,
         .quick_max = smaller(cfg->frame_max_bytes,
                              smaller(cfg->message_max_bytes, SNI_FRAME_BODY_MAX)),
     };
@@ -58,7 +66,7 @@ tolerate(const sni_inbound *in, sennit_bytes bytes, sni_frame_head *head, size_t
 {
     sni_parse meant;
 
-    if (!in->cfg->publisher || !in->has_commands)
+    if (!in->publisher || !in->has_commands)
         return SNI_PARSE_DONE;
     meant = sni_command_misframed(bytes, head, used);
     return meant == SNI_PARSE_BAD ? SNI_PARSE_DONE : meant;
@@ -81,9 +89,7 @@ read_head(const sni_inbound *in, sennit_bytes bytes, sni_frame_head *head, size_
 static const char *
 check_limits(const sni_inbound *in, const sni_frame_head *head)
 {
-    const sni_engine_cfg *cfg = in->cfg;
-
-    if (cfg->frame_max_bytes > 0 && head->body_size > cfg->frame_max_bytes)
+    if (in->frame_max_bytes > 0 && head->body_size > in->frame_max_bytes)
         return "frame larger than recv_frame_max_bytes";
     if (head->command && !in->has_commands)
         return "command from a peer whose version has none";
@@ -92,12 +98,12 @@ check_limits(const sni_inbound *in, const sni_frame_head *head)
     if (head->command && in->message_parts == 0)
         return NULL;
     /* Commands inside a message stay in its window until it is whole. */
-    if (cfg->message_max_bytes > 0 &&
-        (head->body_size > cfg->message_max_bytes ||
-         in->message_bytes > cfg->message_max_bytes - head->body_size))
+    if (in->message_max_bytes > 0 &&
+        (head->body_size > in->message_max_bytes ||
+         in->message_bytes > in->message_max_bytes - head->body_size))
         return "message larger than recv_message_max_bytes";
-    if (!head->command && cfg->message_max_parts > 0 &&
-        in->message_parts >= cfg->message_max_parts)
+    if (!head->command && in->message_max_parts > 0 &&
+        in->message_parts >= in->message_max_parts)
         return "message with more frames than recv_message_max_parts";
     return NULL;
 }
@@ -160,7 +166,7 @@ scan_command(sni_inbound *in, sni_scan *scan, sennit_bytes body, size_t size)
         return SNI_SCAN_BAD;
     if (in->message_parts > 0) {
         in->message_bytes += body.size;
-    } else if (!in->cfg->publisher) {
+    } else if (!in->publisher) {
         if (scan->commands_to != from)
             scan->commands_from = from;
         scan->commands_to = from + size;
@@ -189,7 +195,7 @@ sni_inbound_scan(sni_inbound *in, sni_scan *scan)
 {
     sni_window *window = &in->window;
 
-    if (in->cfg->raw) {
+    if (in->raw) {
         /* Without frames, what is there is the message. */
         window->scanned = window->filled;
         in->unread = window->scanned > window->parsed;
@@ -253,22 +259,20 @@ subscription(const sni_frame_head *head, const uint8_t *body, sni_engine_event *
 static inline bool
 take_body(sni_inbound *in, uint8_t *body, size_t size, bool more, sni_msg *msg)
 {
-    const sni_engine_cfg *cfg = in->cfg;
-
     if (size > SENNIT_MSG_INLINE_MAX && size <= SPARSE_BODY_MAX &&
         in->window.filled < SPARSE_WINDOW_MAX) {
-        sni_block *own = size <= SNI_BODY_BYTES && cfg->bodies != NULL
-                             ? sni_pool_take(cfg->bodies)
-                             : sni_block_new(cfg->alloc, size);
+        sni_block *own = size <= SNI_BODY_BYTES && in->bodies != NULL
+                             ? sni_pool_take(in->bodies)
+                             : sni_block_new(in->alloc, size);
 
         if (own == NULL)
             return false;
         memcpy(own->data, body, size);
-        sni_msg_init_view(msg, own->data, size, own, more, cfg->peer);
+        sni_msg_init_view(msg, own->data, size, own, more, in->peer);
         sni_block_unref(own);
         return true;
     }
-    sni_msg_init_view(msg, body, size, in->window.home, more, cfg->peer);
+    sni_msg_init_view(msg, body, size, in->window.home, more, in->peer);
     return true;
 }
 
@@ -276,8 +280,7 @@ static bool
 next_raw(sni_inbound *in, sni_engine_event *event)
 {
     sni_window *window = &in->window;
-    size_t size =
-        (size_t)smaller(in->cfg->frame_max_bytes, window->scanned - window->parsed);
+    size_t size = (size_t)smaller(in->frame_max_bytes, window->scanned - window->parsed);
 
     if (in->unread == 0 ||
         !take_body(in, window->home->data + window->parsed, size, false, &event->msg))
@@ -314,9 +317,9 @@ bool
 sni_inbound_next(sni_inbound *in, sni_engine_event *event)
 {
     sni_window *window = &in->window;
-    const bool publisher = in->cfg->publisher;
+    const bool publisher = in->publisher;
 
-    if (in->cfg->raw)
+    if (in->raw)
         return next_raw(in, event);
     /* A publisher's subscriptions may stand behind the last whole message. */
     while (in->unread > 0 || (publisher && window->parsed < window->scanned)) {
@@ -355,14 +358,14 @@ allowance(const sni_inbound *in)
 {
     size_t waiting = in->window.filled - in->window.parsed;
 
-    if (!in->cfg->raw)
+    if (!in->raw)
         return SIZE_MAX;
     return waiting < SNI_RECV_BYTES ? SNI_RECV_BYTES - waiting : 0;
 }
 
 /* Room that the next receive should have. */
 static size_t
-room_wanted(const sni_inbound *in, bool traffic)
+room_wanted(const sni_inbound *in)
 {
     const sni_window *window = &in->window;
     sennit_bytes bytes = sni_window_unscanned(window);
@@ -370,7 +373,7 @@ room_wanted(const sni_inbound *in, bool traffic)
     sni_frame_head head;
     size_t used;
 
-    if (traffic && read_head(in, bytes, &head, &used) == SNI_PARSE_DONE) {
+    if (read_head(in, bytes, &head, &used) == SNI_PARSE_DONE) {
         uint64_t missing = used + head.body_size - bytes.size;
         size_t earned = SNI_RECV_BYTES + SNI_RECV_GROWTH * bytes.size;
 
@@ -387,22 +390,20 @@ room_wanted(const sni_inbound *in, bool traffic)
 }
 
 sennit_err
-sni_inbound_sink(sni_inbound *in, bool traffic, sni_engine_room *room)
+sni_inbound_sink(sni_inbound *in, sni_engine_room *room)
 {
     sni_window *window = &in->window;
-    size_t limit = in->cfg->raw ? allowance(in) : SIZE_MAX;
+    size_t limit = in->raw ? allowance(in) : SIZE_MAX;
     size_t wanted;
     size_t size;
 
     *room = (sni_engine_room){ NULL, 0, NULL };
     if (window->home == NULL || limit == 0)
         return SENNIT_OK;
-    wanted = in->cfg->raw ? (size_t)smaller(limit, SNI_RECV_MIN_BYTES)
-                          : room_wanted(in, traffic);
+    wanted = in->raw ? (size_t)smaller(limit, SNI_RECV_MIN_BYTES) : room_wanted(in);
     size = sni_window_room(window);
     if (size < wanted && size < SNI_RECV_BYTES / 2) {
-        sennit_err err =
-            sni_window_reserve(window, in->cfg->alloc, in->cfg->windows, wanted);
+        sennit_err err = sni_window_reserve(window, in->alloc, in->windows, wanted);
 
         if (err)
             return err;

@@ -10,18 +10,27 @@
  * come (frames, limits, commands), and handed out frame by frame as they are asked for.
  * Before that, the bytes of the handshake. */
 typedef struct sni_inbound {
-    const sni_engine_cfg *cfg;
+    /* Of the engine's configuration, which is not kept: idle connections are many. */
+    const sennit_allocator *alloc;
+    sni_pool *windows;
+    sni_pool *bodies;
+    uint64_t frame_max_bytes;
+    uint64_t message_max_bytes;
+    uint32_t message_max_parts;
+    uint32_t peer;
+    bool publisher;
+    bool raw;
+    bool v1;           /* frames of ZMTP 1.0 */
+    bool has_commands; /* ZMTP 3 */
+
     sni_window window;
     size_t unread;          /* whole messages in [parsed, scanned) */
     uint64_t message_bytes; /* of the message being scanned */
     uint32_t message_parts;
     uint64_t quick_max; /* a frame that is the first and last of its message and no
                            larger breaks no limit */
-    bool v1;            /* frames of ZMTP 1.0 */
-    bool has_commands;  /* ZMTP 3 */
 } sni_inbound;
 
-/* Keeps `cfg`. */
 void sni_inbound_init(sni_inbound *in, const sni_engine_cfg *cfg);
 void sni_inbound_fini(sni_inbound *in);
 
@@ -56,7 +65,7 @@ bool sni_inbound_inside(const sni_inbound *in);
 bool sni_inbound_next(sni_inbound *in, sni_engine_event *event);
 
 /* As sni_engine_sink() and sni_engine_spare(). Errors: ENOMEM. */
-sennit_err sni_inbound_sink(sni_inbound *in, bool traffic, sni_engine_room *room);
+sennit_err sni_inbound_sink(sni_inbound *in, sni_engine_room *room);
 size_t sni_inbound_spare(const sni_inbound *in);
 
 #endif /* SENNIT_ENGINE_INBOUND_H */

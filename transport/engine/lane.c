@@ -5,6 +5,9 @@
 #include "base/assert.h"
 #include "wire/command.h"
 
+/* What is left of a greeting, and READY behind it. */
+#define RUN_BYTES_MIN 128u
+
 void
 sni_lane_init(sni_lane *lane, const sennit_allocator *alloc)
 {
@@ -22,9 +25,9 @@ sni_lane_fini(sni_lane *lane)
 size_t
 sni_lane_pongs_waiting(const sni_lane *lane)
 {
-    size_t waiting = lane->first.filled - lane->first.written;
+    uint32_t waiting = lane->first.filled - lane->first.written;
 
-    return (lane->first.pongs < waiting ? lane->first.pongs : waiting) +
+    return (size_t)(lane->first.pongs < waiting ? lane->first.pongs : waiting) +
            lane->second.pongs;
 }
 
@@ -39,6 +42,8 @@ uint8_t *
 sni_lane_reserve(sni_lane *lane, size_t size)
 {
     sni_lane_run *run = tail(lane);
+    size_t capacity;
+    size_t needed;
 
     /* A peer that is always a little late never lets the lane become empty. */
     if (run->written > run->filled / 2) {
@@ -46,15 +51,21 @@ sni_lane_reserve(sni_lane *lane, size_t size)
         memmove(run->data, run->data + run->written, run->filled);
         run->written = 0;
     }
-    if (!sni_grow(lane->alloc, &run->data, &run->capacity, run->filled + size, 1))
+    if (size > UINT32_MAX / 2 - run->filled)
         return NULL;
+    needed = run->filled + size;
+    capacity = run->capacity;
+    if (!sni_grow(lane->alloc, &run->data, &capacity,
+                  needed > RUN_BYTES_MIN ? needed : RUN_BYTES_MIN, 1))
+        return NULL;
+    run->capacity = (uint32_t)capacity;
     return run->data + run->filled;
 }
 
 void
 sni_lane_commit(sni_lane *lane, size_t size)
 {
-    tail(lane)->filled += size;
+    tail(lane)->filled += (uint32_t)size;
 }
 
 sennit_err
@@ -92,7 +103,7 @@ sni_lane_put_pong(sni_lane *lane, sennit_bytes context)
 
     if (sni_lane_put_command(lane, "PONG", context) != SENNIT_OK)
         return SENNIT_ENOMEM;
-    run->pongs += sni_lane_waiting(lane) - before;
+    run->pongs += (uint32_t)(sni_lane_waiting(lane) - before);
     return SENNIT_OK;
 }
 
@@ -109,7 +120,7 @@ void
 sni_lane_wrote(sni_lane *lane, size_t size)
 {
     SNI_ASSERT(size <= lane->lent);
-    lane->first.written += size;
+    lane->first.written += (uint32_t)size;
     lane->lent = 0;
     if (lane->first.written < lane->first.filled || lane->first.filled == 0)
         return;

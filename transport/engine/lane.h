@@ -9,11 +9,11 @@
  * added meanwhile waits in the second. An idle peer keeps no buffer. */
 typedef struct sni_lane_run {
     uint8_t *data;
-    size_t written;
-    size_t filled;
-    size_t capacity;
-    size_t pongs; /* octets of PONGs ever put on it */
-} sni_lane_run;   /* law: written <= filled <= capacity */
+    uint32_t written;
+    uint32_t filled;
+    uint32_t capacity;
+    uint32_t pongs; /* octets of PONGs ever put on it */
+} sni_lane_run;     /* law: written <= filled <= capacity */
 
 typedef struct sni_lane {
     const sennit_allocator *alloc;
@@ -28,14 +28,14 @@ void sni_lane_fini(sni_lane *lane);
 static inline size_t
 sni_lane_waiting(const sni_lane *lane)
 {
-    return lane->first.filled - lane->first.written + lane->second.filled;
+    return (size_t)lane->first.filled - lane->first.written + lane->second.filled;
 }
 
 /* Octets of PONGs that wait: as many as were put there, but no more than wait. */
 size_t sni_lane_pongs_waiting(const sni_lane *lane);
 
 /* Room for `size` bytes at the end; they count once commit says so, which may say less.
- * NULL: no memory. */
+ * NULL: no memory, or 2 GiB wait already. */
 uint8_t *sni_lane_reserve(sni_lane *lane, size_t size);
 void sni_lane_commit(sni_lane *lane, size_t size);
 

@@ -74,3 +74,24 @@ sni_window_release_if_empty(sni_window *window)
     sni_block_unref(window->home);
     *window = (sni_window){ NULL, 0, 0, 0 };
 }
+
+void
+sni_window_settle(sni_window *window, sni_pool *small)
+{
+    size_t kept = window->filled - window->parsed;
+    sni_block *block;
+
+    if (window->home == NULL || window->home->capacity <= SNI_BODY_BYTES ||
+        kept > SNI_BODY_BYTES || small == NULL)
+        return;
+    block = sni_pool_take(small);
+    if (block == NULL)
+        return;
+    memcpy(block->data, window->home->data + window->parsed, kept);
+    sni_block_unref(window->home);
+    window->home = block;
+    window->scanned -= window->parsed;
+    window->filled = kept;
+    window->parsed = 0;
+    check(window);
+}

@@ -41,4 +41,8 @@ sennit_err sni_window_reserve(sni_window *window, const sennit_allocator *alloc,
 /* Gives the block back when everything has been handed out. */
 void sni_window_release_if_empty(sni_window *window);
 
+/* What is left moves to a block of `small`, if it fits one, so that it does not keep a
+ * large one from others. Without memory it stays. */
+void sni_window_settle(sni_window *window, sni_pool *small);
+
 #endif /* SENNIT_ENGINE_WINDOW_H */

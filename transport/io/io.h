@@ -46,26 +46,30 @@ typedef struct sni_peer_name {
     int64_t uid, gid, pid;        /* IPC: who connected, or listens; -1: not known */
 } sni_peer_name;
 
+/* Every connection has several: what only one kind needs shares its place. */
 struct sni_op {
     sni_op_kind kind;
+    unsigned owner_kind; /* for who takes completions apart: what is ... */
+    void *owner;         /* ... the submitter's, untouched here */
     sni_file *file;
-    void *owner;         /* the submitter's, untouched here; and ... */
-    unsigned owner_kind; /* ... what that is, for who takes completions apart */
-
-    /* SEND: what to write; parts and bytes stay until the operation is back. */
-    const sennit_bytes *parts;
-    size_t parts_count;
-
-    /* RECV: where to; `home` is the block it lies in, and the operation holds a
-     * reference to it. NULL `home`: the backend brings a block of its own. */
-    uint8_t *into;
-    size_t room;
-    sni_block *home;
-
-    /* ACCEPT: what to set on the new connection; NULL: nothing that was asked for. */
-    const sennit_sock_opts *opts;
-
-    sni_lookup *lookup; /* RESOLVE: what to look up, and what was found */
+    union {
+        /* SEND: what to write; parts and bytes stay until the operation is back. */
+        struct {
+            const sennit_bytes *parts;
+            size_t parts_count;
+        };
+        /* RECV: where to; `home` is the block it lies in, and the operation holds a
+         * reference to it. NULL `home`: the backend brings a block of its own. */
+        struct {
+            uint8_t *into;
+            size_t room;
+            sni_block *home;
+        };
+        /* ACCEPT: what to set on the new connection; NULL: nothing that was asked for. */
+        const sennit_sock_opts *opts;
+        /* RESOLVE: what to look up, and what was found. */
+        sni_lookup *lookup;
+    };
 
     /* Results. RECV: `size` bytes at `into` in `home` (0: end of stream), valid
      * until the next reap() unless the block is referenced. SEND: bytes written,
@@ -73,11 +77,12 @@ struct sni_op {
      * `why` is what failed, or NULL; of a RESOLVE that was taken back, why it had not
      * begun. */
     sennit_err err;
+    bool pending; /* submitted; the LOOP clears it when it handles the completion */
     const char *why;
-    size_t size;
-    sni_file *accepted;
-
-    bool pending;  /* submitted; the LOOP clears it when it handles the completion */
+    union {
+        size_t size;        /* RECV, SEND */
+        sni_file *accepted; /* ACCEPT */
+    };
     sni_op *next_; /* backend's */
 };
 

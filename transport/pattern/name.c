@@ -62,8 +62,7 @@ claim(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity, bool take)
 
     if (owner == peer)
         return SENNIT_OK;
-    if (owner != NULL &&
-        (!take || owner->made_up || sennit_msg_size(&owner->assigned) > 0))
+    if (owner != NULL && (!take || owner->made_up || owner->assigned))
         return SENNIT_EEXIST;
     err = sni_trie_add(&pattern->identities, identity, peer, NULL, &count);
     if (err || owner == NULL)
@@ -115,9 +114,9 @@ identify(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity, bool take)
 sennit_err
 sni_name_assign(sni_pattern *pattern, sni_peer *peer)
 {
-    if (sennit_msg_size(&peer->assigned) == 0)
+    if (!peer->assigned)
         return SENNIT_OK;
-    return identify(pattern, peer, sennit_msg_bytes(&peer->assigned), false);
+    return claim(pattern, peer, sennit_msg_bytes(&peer->identity), false);
 }
 
 /* ---- connections --------------------------------------------------------- */
@@ -145,7 +144,7 @@ sni_name_open(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity, bool 
 
     if (err)
         return err;
-    if (sennit_msg_size(&peer->assigned) == 0) {
+    if (!peer->assigned) {
         peer->made_up = identity.size == 0;
         if (peer->made_up)
             identity = make_up(pattern, storage);
@@ -185,7 +184,7 @@ sni_name_close(sni_pattern *pattern, sni_peer *peer, unsigned tell)
         return;
     peer->name = NULL;
     /* An assigned name waits for the next connection, with what is queued for it. */
-    if (sennit_msg_size(&peer->assigned) == 0)
+    if (!peer->assigned)
         release(pattern, peer);
     name->unread = peer->unread > peer->named ? peer->unread - peer->named : 0;
     name->tell_later = name->succeeded ? 0 : tell;
@@ -224,7 +223,7 @@ sni_name_read(sni_peer *peer)
 void
 sni_name_detach(sni_pattern *pattern, sni_peer *peer)
 {
-    if (sennit_msg_size(&peer->assigned) > 0)
+    if (peer->assigned)
         release(pattern, peer);
     while (sni_list_first(&peer->names) != NULL)
         end(pattern, SNI_OWNER_OF(sni_list_first(&peer->names), sni_name, link));

@@ -70,7 +70,6 @@ sni_peer_init(sni_peer *peer)
     sni_link_init(&peer->out);
     sni_link_init(&peer->names);
     sennit_msg_init(&peer->identity);
-    sennit_msg_init(&peer->assigned);
 }
 
 sennit_err

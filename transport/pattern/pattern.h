@@ -38,9 +38,9 @@ struct sni_peer {
     uint32_t notices;    /* XPUB: unread subscriptions and messages of it ... */
     size_t notice_bytes; /* ... and their bodies */
     uint32_t number;     /* of the current connection */
-    sennit_msg identity; /* ROUTER, STREAM: what it is known by */
-    sennit_msg assigned; /* by sennit_sock_connect_as(), before attach; empty: none */
+    bool assigned;       /* identity: by sennit_sock_connect_as(), before attach */
     bool made_up;        /* identity: by us, for a peer that has none */
+    sennit_msg identity; /* ROUTER, STREAM: what it is known by */
     sni_name *name;      /* ROUTER, STREAM, DEALER: its connection */
     sni_link names;      /* those that are gone, but have unread messages; oldest first */
     size_t named;        /* unread messages of these */

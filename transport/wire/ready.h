@@ -20,8 +20,9 @@ typedef struct sni_ready {
 /* Writes the command frame of a socket of this type; returns its size. */
 size_t sni_ready_write(uint8_t *out, sennit_sock_type type, sennit_bytes identity);
 
-/* The same with encoded properties behind them; `out` has room for SNI_READY_MAX +
- * properties.size. */
+/* The same with encoded properties behind them. SNI_READY_MAX counts a full identity: of
+ * `out` no more is written than that less what this one is shorter, and the properties.
+ */
 size_t sni_ready_write_with(uint8_t *out, sennit_sock_type type, sennit_bytes identity,
                             sennit_bytes properties);
 
