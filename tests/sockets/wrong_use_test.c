@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sennit/poller.h"
 #include "sennit/proxy.h"
 #include "sennit/runtime.h"
 #include "sennit/z85.h"
@@ -25,6 +26,8 @@ typedef struct bench {
     sennit_sock *router;
     sennit_sock *spare;
     sennit_proxy *proxy;
+    sennit_poller *poller;
+    uint64_t polled; /* `pull`, there */
     sennit_runtime *runtime;
     sennit_timer timer;
     sennit_msg msg;
@@ -38,6 +41,7 @@ static bench b;
 #define A_SOCK   (&(sennit_sock *){ NULL })
 #define A_LOOP   (&(sennit_loop *){ NULL })
 #define A_PROXY  (&(sennit_proxy *){ NULL })
+#define A_READY  (&(sennit_poller_event){ 0 })
 #define A_SIZE   (&(size_t){ 0 })
 #define A_VALUE  (&(sennit_bytes){ NULL, 0 })
 #define AN_EVENT (&(sennit_event){ .kind = SENNIT_EVENT_READY })
@@ -123,6 +127,20 @@ nothing(void *arg)
     X(steer_1, NULL, sennit_proxy_steer(NULL, b.spare))                                  \
     X(steer_2, "control", sennit_proxy_steer(b.proxy, NULL))                             \
     X(proxy_run, NULL, sennit_proxy_run(NULL))                                           \
+    X(poller_open, NULL, sennit_poller_open(NULL, NULL))                                 \
+    X(poller_sock_1, NULL, sennit_poller_add_sock(NULL, b.pull, 1, NULL, NULL))          \
+    X(poller_sock_2, NULL, sennit_poller_add_sock(b.poller, NULL, 1, NULL, NULL))        \
+    X(poller_fd_1, NULL, sennit_poller_add_fd(NULL, 0, SENNIT_READABLE, NULL, NULL))     \
+    X(poller_fd_2, NULL, sennit_poller_add_fd(b.poller, -1, 1, NULL, NULL))              \
+    X(poller_timer, NULL, sennit_poller_add_timer(NULL, 1, 0, NULL, NULL))               \
+    X(poller_change_1, NULL, sennit_poller_change(NULL, 1, 0))                           \
+    X(poller_change_2, NULL, sennit_poller_change(b.poller, b.polled, ODD_BIT))          \
+    X(poller_restart, NULL, sennit_poller_restart(NULL, 1, 0, 0))                        \
+    X(poller_remove, NULL, sennit_poller_remove(NULL, 1))                                \
+    X(poller_wait_1, NULL, sennit_poller_wait(NULL, A_READY, 1, -1, A_SIZE))             \
+    X(poller_wait_2, NULL, sennit_poller_wait(b.poller, NULL, 1, -1, A_SIZE))            \
+    X(poller_wait_3, NULL, sennit_poller_wait(b.poller, A_READY, 0, -1, A_SIZE))         \
+    X(poller_wait_4, NULL, sennit_poller_wait(b.poller, A_READY, 1, -1, NULL))           \
     X(runtime_open, NULL, sennit_runtime_open(NULL, NULL, NULL))                         \
     X(runtime_post_1, NULL, sennit_runtime_post(NULL, 0, nothing, NULL))                 \
     X(runtime_post_2, NULL, sennit_runtime_post(b.runtime, 0, NULL, NULL))               \
@@ -259,6 +277,10 @@ is_received_without_its_size(void)
     X(proxy_stats_1, proxy_stats_are_zero())                                             \
     X(proxy_stats_2, (sennit_proxy_get_stats(b.proxy, NULL), true))                      \
     X(proxy_close, (sennit_proxy_close(NULL), true))                                     \
+    X(poller_why, strstr(sennit_poller_why(NULL), "NULL") != NULL)                       \
+    X(poller_count, sennit_poller_count(NULL) == 0)                                      \
+    X(poller_wake, (sennit_poller_wake(NULL), true))                                     \
+    X(poller_close, (sennit_poller_close(NULL), true))                                   \
     X(runtime_count, sennit_runtime_count(NULL) == 0)                                    \
     X(runtime_loop_1, sennit_runtime_loop(NULL, 0) == NULL)                              \
     X(runtime_loop_2, sennit_runtime_loop(b.runtime, 1) == NULL)                         \
@@ -306,6 +328,9 @@ open_bench(void)
                                        net_sock(&b.n, SENNIT_DEALER, NULL), NULL),
                      SENNIT_OK);
     assert_int_equal(sennit_runtime_open(&b.runtime, &one, NULL), SENNIT_OK);
+    assert_int_equal(sennit_poller_open(&b.poller, NULL), SENNIT_OK);
+    assert_int_equal(sennit_poller_add_sock(b.poller, b.pull, 0, NULL, &b.polled),
+                     SENNIT_OK);
     assert_int_equal(sennit_msg_init_copy(&b.msg, "kept", 4), SENNIT_OK);
 }
 
@@ -314,6 +339,7 @@ close_bench(void)
 {
     sennit_msg_fini(&b.msg);
     sennit_proxy_close(b.proxy);
+    sennit_poller_close(b.poller);
     assert_int_equal(sennit_runtime_close(b.runtime), SENNIT_OK);
     net_close(&b.n);
 }
@@ -396,6 +422,7 @@ the_table_has_every_public_call(void **state)
     (void)state;
     assert_true(check_header(HEADERS "sennit.h") > 60);
     assert_true(check_header(HEADERS "proxy.h") > 8);
+    assert_int_equal(check_header(HEADERS "poller.h"), 12);
     assert_int_equal(check_header(HEADERS "runtime.h"), 9);
     assert_int_equal(check_header(HEADERS "z85.h"), 2);
 }
@@ -426,6 +453,7 @@ ELSEWHERE(pause_elsewhere, sennit_proxy_pause(b.proxy))
 ELSEWHERE(resume_elsewhere, sennit_proxy_resume(b.proxy))
 ELSEWHERE(stop_elsewhere, sennit_proxy_stop(b.proxy))
 ELSEWHERE(proxy_close_elsewhere, sennit_proxy_close(b.proxy))
+ELSEWHERE(poller_close_elsewhere, sennit_poller_close(b.poller))
 
 static void
 close_runtime(void *arg)
@@ -440,6 +468,24 @@ runtime_close_inside(void *arg)
     if (sennit_runtime_post(b.runtime, 0, close_runtime, b.runtime) == SENNIT_OK)
         (void)sennit_runtime_wait(b.runtime);
     return NULL;
+}
+
+static void
+close_poller(void *arg)
+{
+    (void)arg;
+    sennit_poller_close(b.poller);
+}
+
+/* A wait inside a callback, with a callback inside. */
+static void
+wait_to_close(void *arg)
+{
+    size_t count;
+
+    if (sennit_loop_post(arg, close_poller, NULL) == SENNIT_OK &&
+        sennit_poller_wait(b.poller, A_READY, 1, 0, &count) == SENNIT_OK)
+        sennit_loop_stop(arg);
 }
 
 static void
@@ -469,6 +515,10 @@ static const misuse misuses[] = {
       THREAD_SAYS("sennit_proxy_stop") },
     { "sennit_proxy_close() elsewhere", proxy_close_elsewhere, NULL,
       THREAD_SAYS("sennit_proxy_close") },
+    { "sennit_poller_close() elsewhere", poller_close_elsewhere, NULL,
+      THREAD_SAYS("sennit_poller_close") },
+    { "sennit_poller_close() in its own wait", NULL, wait_to_close,
+      "sennit: sennit_poller_close() must not be called in a callback" },
     { "sennit_runtime_close() on a thread of its own", runtime_close_inside, NULL,
       "sennit: sennit_runtime_close() must not be called on a thread of the runtime" },
     { "sennit_loop_close() in a callback", NULL, close_loop,

@@ -174,6 +174,7 @@ open_sock(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
     sni_events_init(&sock->events, &loop->allocator, opts->events_max);
     sni_link_init(&sock->link);
     sni_link_init(&sock->touched);
+    sni_link_init(&sock->pollers);
     sni_link_init(&sock->pipes);
     sni_link_init(&sock->sessions);
     sni_link_init(&sock->dialers);
@@ -287,6 +288,7 @@ close_sock(sennit_sock *sock)
         sock->opts.linger_ms = 0;
     if (sock->proxy != NULL)
         sni_proxy_lost(sock->proxy);
+    sni_poller_lost(&sock->pollers);
     sock->closed = true;
     sni_context_dismiss(loop->context);
     sock->on_ready = NULL;

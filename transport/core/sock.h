@@ -29,6 +29,7 @@ struct sennit_sock {
     bool closed;                /* by the application; freed when nothing of it is left */
     bool in_call;               /* its on_ready callback is running */
     struct sennit_proxy *proxy; /* whose socket it is until one of both ends */
+    sni_link pollers;           /* their items of it */
     unsigned calls;             /* blocking calls that wait on it */
     uintptr_t sender;   /* of a hosted loop: the thread that is in the middle of */
     uintptr_t receiver; /* ... a message; 0: none is */
@@ -87,6 +88,9 @@ sennit_err sni_sock_wait(sennit_sock *sock, const uint64_t *reached, uint64_t co
 
 /* A socket of the proxy is being closed, which ends it. */
 void sni_proxy_lost(struct sennit_proxy *proxy);
+
+/* The socket of these items is being closed. */
+void sni_poller_lost(sni_link *pollers);
 
 /* Closes it, or hastens that: what is queued is dropped. */
 void sni_sock_abandon(sennit_sock *sock);
