@@ -462,6 +462,19 @@ what_makes_no_sense_is_refused_with_a_reason(void **state)
     assert_non_null(strstr(sennit_poller_why(p), "sennit_poller_restart()"));
     assert_int_equal(sennit_poller_restart(p, fd_id, 0, 0), SENNIT_ENOTSUP);
     assert_non_null(strstr(sennit_poller_why(p), "sennit_poller_change()"));
+    {
+        sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
+        sennit_loop *hosted;
+        sennit_sock *sock;
+
+        opts.hosted = true;
+        assert_int_equal(sennit_loop_open(&hosted, &opts), SENNIT_OK);
+        assert_int_equal(sennit_sock_open(&sock, hosted, SENNIT_PULL, NULL), SENNIT_OK);
+        assert_int_equal(sennit_poller_add_sock(p, sock, SENNIT_READABLE, NULL, NULL),
+                         SENNIT_ENOTSUP);
+        assert_non_null(strstr(sennit_poller_why(p), "hosted"));
+        sennit_loop_close(hosted);
+    }
     close_both(fds);
     assert_int_equal(sennit_poller_add_fd(p, fds[1], SENNIT_WRITABLE, NULL, NULL),
                      SENNIT_EINVAL);

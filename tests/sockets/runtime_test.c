@@ -357,6 +357,10 @@ options_that_make_no_sense_are_refused_with_a_reason(void **state)
     assert_int_equal(sennit_runtime_open(&runtime, &opts, &failure), SENNIT_EINVAL);
     assert_non_null(strstr(failure.why, "allocator"));
     opts = opts_of(2, NULL);
+    opts.loop.hosted = true;
+    assert_int_equal(sennit_runtime_open(&runtime, &opts, &failure), SENNIT_EINVAL);
+    assert_non_null(strstr(failure.why, "hosted"));
+    opts = opts_of(2, NULL);
     opts.loop.backend = (sennit_backend)77;
     assert_int_not_equal(sennit_runtime_open(&runtime, &opts, &failure), SENNIT_OK);
     assert_true(failure.index < 2);

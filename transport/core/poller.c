@@ -320,7 +320,11 @@ check_sock(sennit_poller *poller, sennit_sock *sock)
     sennit_err err = sni_sock_enter(sock);
 
     if (err == SENNIT_OK)
-        return sni_sock_leave(sock, SENNIT_OK);
+        err = sni_sock_leave(sock, sock->loop->drive != NULL ? SENNIT_ENOTSUP : err);
+    if (err == SENNIT_OK)
+        return SENNIT_OK;
+    if (err == SENNIT_ENOTSUP)
+        return fail(poller, err, "sockets of hosted loops are not built for pollers yet");
     if (sock == NULL)
         return fail(poller, err, "sock is NULL");
     return fail(poller, err,
@@ -662,7 +666,7 @@ look(sennit_poller *poller, sennit_time until, bool *woken)
     size_t count = 0;
     sennit_err err;
 
-    polled[count++] = sni_polled_ask(poller->waker.fd, SENNIT_READABLE);
+    polled[count++] = sni_polled_ask(poller->waker.bell, SENNIT_READABLE);
     for (size_t i = 0; i < poller->loops_count; i++)
         polled[count++] =
             sni_polled_ask(sennit_loop_fd(poller->loops[i].loop), SENNIT_READABLE);

@@ -289,6 +289,9 @@ wrong_opts(const sennit_runtime_opts *opts)
     if (alloc != NULL &&
         (alloc->acquire == NULL || alloc->resize == NULL || alloc->release == NULL))
         return "loop.allocator has only some of its functions: set all three, or none";
+    if (opts->loop.hosted)
+        return "loop.hosted is nothing for a runtime, whose loops have threads of their "
+               "own";
     return NULL;
 }
 

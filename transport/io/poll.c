@@ -5,10 +5,9 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "io/bell.h"
 #include "io/fork.h"
 #include "io/real.h"
 
@@ -83,44 +82,36 @@ sni_poll(sni_polled *polled, size_t count, sennit_time until)
 sennit_err
 sni_waker_open(sni_waker *waker)
 {
-    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-
-    if (fd < 0)
-        return sni_err_of_errno(errno);
-    waker->fd = fd;
     waker->forks = sni_forks;
     atomic_init(&waker->woken, false);
-    return SENNIT_OK;
+    return sni_bell_open(&waker->bell);
 }
 
 void
 sni_waker_close(sni_waker *waker)
 {
-    close(waker->fd);
+    sni_bell_close(waker->bell);
 }
 
 /* Once until it is heard: a storm of wakes is one system call. */
 void
 sni_waker_wake(sni_waker *waker)
 {
-    uint64_t one = 1;
     int saved = errno;
 
     if (!sni_forked_since(waker->forks) &&
         !atomic_exchange_explicit(&waker->woken, true, memory_order_acq_rel))
-        (void)!write(waker->fd, &one, sizeof one);
+        sni_bell_ring(waker->bell);
     errno = saved;
 }
 
-/* Read first: whoever wakes it behind that writes again. What it writes may come after it
- * was heard, and then ends one wait more, which hears nothing. */
+/* Silenced first: whoever wakes it behind that rings again. A ring may come after the
+ * wake was heard, and then ends one wait more, which hears nothing. */
 bool
-sni_waker_hear(sni_waker *waker, bool readable)
+sni_waker_hear(sni_waker *waker, bool rung)
 {
-    uint64_t count;
-
-    if (readable)
-        (void)!read(waker->fd, &count, sizeof count);
+    if (rung)
+        sni_bell_silence(waker->bell);
     return atomic_load_explicit(&waker->woken, memory_order_relaxed) &&
            atomic_exchange_explicit(&waker->woken, false, memory_order_acq_rel);
 }

@@ -31,10 +31,9 @@ sennit_err sni_poll(sni_polled *polled, size_t count, sennit_time until);
 /* The monotonic clock. */
 sennit_time sni_poll_now(void);
 
-/* Ends such a wait from another thread: a descriptor that is readable while it was woken
- * and nobody has heard it. */
+/* Ends such a wait from another thread, by a bell that is one of its descriptors. */
 typedef struct sni_waker {
-    int fd;
+    int bell;
     unsigned forks; /* when it was opened: in a forked child it is the parent's */
     atomic_bool woken;
 } sni_waker;
@@ -46,8 +45,8 @@ void sni_waker_close(sni_waker *waker);
 /* Thread: any, and signal handlers. */
 void sni_waker_wake(sni_waker *waker);
 
-/* Whether it was woken since it was asked last. `readable`: a wait has just said so of
- * its descriptor. */
-bool sni_waker_hear(sni_waker *waker, bool readable);
+/* Whether it was woken since it was asked last. `rung`: a wait has just found the bell
+ * readable. */
+bool sni_waker_hear(sni_waker *waker, bool rung);
 
 #endif /* SENNIT_IO_POLL_H */

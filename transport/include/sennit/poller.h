@@ -59,8 +59,8 @@ SENNIT_API const char *sennit_poller_why(const sennit_poller *poller);
  * SENNIT_EVENTS, or 0 for nothing at the moment. One may be added several times.
  * Gives:  a number for the calls below, never 0, in `*id` (may be NULL). `key` comes back
  *         in its events.
- * Errors: EINVAL, ETHREAD (the socket's loop is another thread's), ECLOSED, ENOMEM,
- *         ESTATE (inherited from before a fork). */
+ * Errors: EINVAL, ETHREAD (the socket's loop is another thread's), ENOTSUP (it is hosted:
+ *         not built yet), ECLOSED, ENOMEM, ESTATE (inherited from before a fork). */
 SENNIT_API sennit_err sennit_poller_add_sock(sennit_poller *poller, sennit_sock *sock,
                                              unsigned interest, void *key, uint64_t *id);
 

@@ -72,8 +72,8 @@ typedef struct sennit_runtime_failure {
  * Blocks: until every `start` has returned; when one fails, until the others have, which
  *         those that wait for a socket do with ETERM if the context is the runtime's own,
  *         and until the loops are closed.
- * Errors: EINVAL (more than 256 loops, an allocator with only some functions, no
- *         processor to pin to), ENOMEM (also a limit on threads), and those of
+ * Errors: EINVAL (more than 256 loops, an allocator with only some functions, hosted
+ *         loops, no processor to pin to), ENOMEM (also a limit on threads), and those of
  *         sennit_loop_open() and `start`. */
 SENNIT_API sennit_err
 sennit_runtime_open(sennit_runtime **out, const sennit_runtime_opts *opts,
