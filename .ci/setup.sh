@@ -3,7 +3,8 @@
 # fresh Debian 12.
 
 # What a compiler run needs, whatever is built.
-BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libmsgpack-dev libjansson-dev)
+BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config liburing-dev libmsgpack-dev
+    libjansson-dev)
 
 say() { printf '==> %s\n' "$*"; }
 

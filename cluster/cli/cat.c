@@ -62,15 +62,16 @@ static int
 open_loop(const cat_args *args, sennit_loop **loop)
 {
     sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
+    const char *why;
     sennit_err err;
 
     opts.backend = args->backend;
-    err = sennit_loop_open(loop, &opts);
-    if (err == SENNIT_ENOTSUP) {
-        cli_say("cat: this backend is not built yet; leave --backend out to get the best "
-                "there is");
+    err = sennit_backend_probe(opts.backend, &why);
+    if (err) {
+        cli_say("cat: %s; leave --backend out to get the best there is", why);
         return CLI_USAGE;
     }
+    err = sennit_loop_open(loop, &opts);
     return err ? say_failure("loop", err) : CLI_OK;
 }
 

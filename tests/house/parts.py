@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""parts.py ROOT: a packager's choices, configured and not built. The transport alone
-asks for nothing but a C compiler; what a part does need it names, with the package; and
-the folder in which programs look for our libraries is the packager's to leave out."""
+"""parts.py ROOT: a packager's choices, configured and not built. The transport without
+io_uring asks for nothing but a C compiler; what a part does need it names, with the
+package; and the folder in which programs look for our libraries is the packager's to
+leave out."""
 
 import os
 import re
@@ -10,20 +11,23 @@ import subprocess
 import sys
 import tempfile
 
-BARE = ("-DBUILD_TESTING=OFF", "-DSENNIT_BUILD_BENCH=OFF", "-DSENNIT_BUILD_EXAMPLES=OFF")
+BARE = ("-DBUILD_TESTING=OFF", "-DSENNIT_BUILD_BENCH=OFF", "-DSENNIT_BUILD_EXAMPLES=OFF",
+        "-DSENNIT_WITH_URING=OFF")
 
 # Options, and what is said: None when it is configured.
 ROWS = [
     ("transport alone", ["-DSENNIT_FOLDERS=", *BARE], None),
+    ("transport with io_uring", ["-DSENNIT_FOLDERS=", *BARE[:3]],
+     "apt-get install pkg-config liburing-dev"),
     ("the libraries and sennitc", ["-DSENNIT_FOLDERS=rpc;codegen", *BARE], None),
     ("the cluster library without the program", ["-DSENNIT_FOLDERS=rpc;cluster", *BARE], None),
     ("everything", [*BARE], "apt-get install pkg-config libjansson-dev"),
     ("transport and its tests",
      ["-DSENNIT_FOLDERS=", "-DSENNIT_TEST_FOLDERS=transport", *BARE[1:]],
      "apt-get install pkg-config libcmocka-dev"),
-    ("transport and the benchmarks", ["-DSENNIT_FOLDERS=", BARE[0], BARE[2]],
+    ("transport and the benchmarks", ["-DSENNIT_FOLDERS=", BARE[0], *BARE[2:]],
      "apt-get install pkg-config libzmq3-dev"),
-    ("transport and the examples", ["-DSENNIT_FOLDERS=", *BARE[:2]],
+    ("transport and the examples", ["-DSENNIT_FOLDERS=", *BARE[:2], BARE[3]],
      "leaves out sennit::rpc, on which examples would be built"),
     ("the cluster without rpc", ["-DSENNIT_FOLDERS=cluster", *BARE], "write rpc;cluster"),
     ("a folder that is not there", ["-DSENNIT_FOLDERS=rcp", *BARE], "there is no 'rcp'"),

@@ -247,6 +247,8 @@ is_received_without_its_size(void)
     X(loop_close, (sennit_loop_close(NULL), true))                                       \
     X(loop_why, strstr(sennit_loop_why(NULL), "NULL") != NULL)                           \
     X(backend, strcmp(sennit_loop_backend(NULL), "") == 0)                               \
+    X(notice, strcmp(sennit_loop_notice(NULL), "") == 0)                                 \
+    X(probe, sennit_backend_probe((sennit_backend)9, NULL) == SENNIT_EINVAL)             \
     X(now, sennit_loop_now(NULL) == 0)                                                   \
     X(allocator, sennit_loop_allocator(NULL) == NULL)                                    \
     X(stop, (sennit_loop_stop(NULL), true))                                              \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/loop.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
@@ -11,6 +13,7 @@
 #include "core/listener.h"
 #include "core/retry.h"
 #include "core/sock.h"
+#include "io/backend.h"
 
 /* Blocks kept for reuse: enough for a busy loop, small enough to forget. */
 #define RECV_BLOCKS_KEPT  32u
@@ -23,11 +26,28 @@ static _Thread_local const char *hosted_why = "";
 
 /* ---- opening and closing ----------------------------------------------- */
 
+typedef struct choice {
+    sennit_backend wanted;
+    const char *why; /* it is not what AUTO should have been */
+} choice;
+
 static sennit_err
-open_epoll(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_blocks, void *arg)
+open_chosen(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_blocks, void *arg)
 {
-    (void)arg;
-    return sni_io_epoll_open(out, alloc, recv_blocks);
+    choice *chosen = arg;
+
+    return sni_backend_open(out, alloc, recv_blocks, chosen->wanted, &chosen->why);
+}
+
+static void
+notice(sennit_loop *loop, const char *why, const sennit_loop_opts *opts)
+{
+    if (why == NULL)
+        return;
+    snprintf(loop->notice, sizeof loop->notice, "%s instead of io_uring: %s",
+             loop->io->ops->name, why);
+    if (opts != NULL && opts->notice != NULL)
+        opts->notice(opts->notice_arg, loop->notice);
 }
 
 static void
@@ -132,21 +152,28 @@ sennit_err
 sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
 {
     const sennit_allocator *alloc = &sni_alloc_default;
+    choice chosen = { SENNIT_BACKEND_AUTO, NULL };
     sennit_loop *loop;
     sennit_err err;
 
     if (out == NULL)
         return SENNIT_EINVAL;
-    if (opts != NULL && opts->backend != SENNIT_BACKEND_AUTO &&
-        opts->backend != SENNIT_BACKEND_EPOLL)
-        return SENNIT_ENOTSUP;
+    if (opts != NULL)
+        chosen.wanted = opts->backend;
+    /* A ring is of one thread. */
+    if (opts != NULL && opts->hosted) {
+        if (chosen.wanted == SENNIT_BACKEND_URING)
+            return SENNIT_ENOTSUP;
+        if (chosen.wanted == SENNIT_BACKEND_AUTO)
+            chosen.wanted = SENNIT_BACKEND_EPOLL;
+    }
     if (opts != NULL && opts->allocator != NULL)
         alloc = opts->allocator;
     if (opts != NULL && opts->context != NULL && sni_context_inherited(opts->context))
         return SENNIT_ESTATE;
     if (alloc->acquire == NULL || alloc->resize == NULL || alloc->release == NULL)
         return SENNIT_EINVAL;
-    err = sni_loop_open_with(&loop, alloc, open_epoll, NULL);
+    err = sni_loop_open_with(&loop, alloc, open_chosen, &chosen);
     if (err == SENNIT_OK && opts != NULL)
         loop->io->resolver = opts->resolver;
     if (err == SENNIT_OK && opts != NULL && opts->context != NULL)
@@ -156,9 +183,11 @@ sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
         if (err)
             sennit_loop_close(loop);
     }
-    if (err == SENNIT_OK)
-        *out = loop;
-    return err;
+    if (err)
+        return err;
+    notice(loop, chosen.why, opts);
+    *out = loop;
+    return SENNIT_OK;
 }
 
 void
@@ -809,6 +838,12 @@ const char *
 sennit_loop_backend(const sennit_loop *loop)
 {
     return loop == NULL ? "" : loop->io->ops->name;
+}
+
+const char *
+sennit_loop_notice(const sennit_loop *loop)
+{
+    return loop == NULL ? "" : loop->notice;
 }
 
 sennit_time

@@ -48,6 +48,7 @@ struct sennit_loop {
     sni_inbox *inbox; /* for the other loops of the context; NULL: it is alone */
     const char *why;  /* of the last call that failed and has more to say */
     sni_io *io;
+    char notice[256]; /* why that is not what was asked for; "" */
     sni_pool *recv_blocks;
     sni_pool *bodies;
     sni_chunk_pools chunks;

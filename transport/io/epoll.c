@@ -87,10 +87,13 @@ try_accept(epoll_io *epoll, sni_op *op)
         file->readable = false;
         return false;
     }
-    if (err == SENNIT_OK)
-        err = sni_real_accepted(&epoll->real, fd, &peer, &op->accepted);
+    if (err)
+        return sni_op_done(op, err);
+    err = sni_real_accepted(&epoll->real, fd, &peer, &op->accepted);
     /* Fresh sockets are writable; the first edge tells of reading. */
-    if (err == SENNIT_OK)
+    if (err)
+        close(fd);
+    else
         op->accepted->writable = true;
     return sni_op_done(op, err);
 }

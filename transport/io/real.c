@@ -155,17 +155,13 @@ sni_real_accepted(sni_real *real, int fd, const sni_address *peer, sni_file **ou
     sni_file *file;
     sennit_err err = file_new(real, fd, peer, &file);
 
-    if (err) {
-        close(fd);
+    if (err)
         return err;
-    }
     err = begin(real, file);
-    if (err == SENNIT_OK) {
+    if (err)
+        sni_real_free(real, file);
+    else
         *out = file;
-        return SENNIT_OK;
-    }
-    sni_real_shut(real, file);
-    sni_real_free(real, file);
     return err;
 }
 

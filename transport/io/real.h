@@ -58,8 +58,8 @@ sennit_err sni_real_dial(sni_io *io, const sni_address *address,
                          const sni_address *source, const sennit_sock_opts *opts,
                          sni_file **out);
 
-/* A file for what was accepted. Takes: `fd`, also on failure. Errors: ENOMEM, those of
- * `begin`. */
+/* A file for what was accepted. Takes: `fd` on success. Errors: ENOMEM, those of `begin`.
+ */
 sennit_err sni_real_accepted(sni_real *real, int fd, const sni_address *peer,
                              sni_file **out);
 

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -304,6 +306,8 @@ sni_ring_open(sni_ring *ring, const sennit_allocator *alloc, sni_pool *pool,
     ring->buffers_max = ring->opts.buffers_max > 0 ? ring->opts.buffers_max : BUFFERS_MAX;
     ring->alloc = alloc;
     ring->pool = pool;
+    ring->event_fd = -1;
+    ring->watch_fd = -1;
     err = set_up(ring, why);
     if (err)
         return err;
@@ -326,9 +330,21 @@ fail_ring:
     return err;
 }
 
+static void
+unwatch(sni_ring *ring)
+{
+    if (ring->event_fd >= 0)
+        close(ring->event_fd);
+    if (ring->watch_fd >= 0)
+        close(ring->watch_fd);
+    ring->event_fd = -1;
+    ring->watch_fd = -1;
+}
+
 void
 sni_ring_close(sni_ring *ring, bool shared)
 {
+    unwatch(ring);
     if (shared) {
         close(ring->uring.ring_fd);
         free_buffers(ring);
@@ -438,4 +454,40 @@ sni_ring_next(sni_ring *ring, struct io_uring_cqe *out)
         ring->requests--;
     }
     return true;
+}
+
+static bool
+watch(sni_ring *ring, int fd)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+
+    return epoll_ctl(ring->watch_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* The ring's own descriptor does not wake who waits for it while work is deferred. What
+ * is registered for that does, but not (Linux 6.18) when it was an eventfd that brought
+ * the work, which is the wake: so that is looked at by itself. */
+int
+sni_ring_watch(sni_ring *ring, int wake_fd)
+{
+    if (ring->watch_fd >= 0)
+        return ring->watch_fd;
+    /* Readable at first: of what is completed already it does not tell. */
+    ring->event_fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
+    ring->watch_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (ring->event_fd < 0 || ring->watch_fd < 0 || !watch(ring, ring->event_fd) ||
+        !watch(ring, wake_fd) ||
+        io_uring_register_eventfd(&ring->uring, ring->event_fd) != 0)
+        unwatch(ring);
+    return ring->watch_fd;
+}
+
+bool
+sni_ring_hush(sni_ring *ring)
+{
+    uint64_t count;
+
+    if (ring->event_fd < 0 || read(ring->event_fd, &count, sizeof count) < 0)
+        return false;
+    return (IO_URING_READ_ONCE(*ring->uring.sq.kflags) & IORING_SQ_TASKRUN) != 0;
 }

@@ -25,6 +25,8 @@ typedef struct sni_ring {
     sni_uring_stats own_stats;
     const sennit_allocator *alloc;
     unsigned requests;
+    int event_fd; /* of sni_ring_watch(); -1: there is none */
+    int watch_fd;
     bool tells_of_work;      /* the ring has a flag for what only entering completes */
     struct msghdr *messages; /* one for each place of a submission */
 
@@ -60,6 +62,13 @@ struct msghdr *sni_ring_message(sni_ring *ring, const struct io_uring_sqe *sqe);
  * something is or the clock reaches `until` (0: does not wait). One call of the system,
  * none if there is nothing to do. False: a signal ended the wait. */
 bool sni_ring_enter(sni_ring *ring, sennit_time until);
+
+/* A descriptor that is readable from when something is completed, or would be by
+ * entering, until sni_ring_hush(); and while `wake_fd` is. -1: none is to be had. */
+int sni_ring_watch(sni_ring *ring, int wake_fd);
+
+/* True: something came meanwhile, so entering again completes it. */
+bool sni_ring_hush(sni_ring *ring);
 
 /* The next completion, or false. */
 bool sni_ring_next(sni_ring *ring, struct io_uring_cqe *out);

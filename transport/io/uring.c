@@ -49,19 +49,26 @@ typedef enum request {
 _Static_assert(REQUEST_CANCEL <= REQUEST_MASK,
                "a file's address has three bits to spare");
 
-/* Connections held for a listener that does not ask for them. */
-#define HELD_MAX (2 * SNI_ACCEPTS_PER_TURN)
+/* Connections that were accepted and not asked for. So many that nothing more is
+ * accepted; the rest is room for what comes until the kernel has heard of that. */
+#define HELD_MAX SNI_ACCEPTS_PER_TURN
+
+typedef struct uring_held {
+    unsigned first;
+    unsigned count;
+    unsigned room;
+    int fds[]; /* as many as there are places for completions */
+} uring_held;
 
 struct sni_file {
     sni_real_file of;
     sni_link wanting; /* of the ring, or starved */
-    sni_link held;    /* accepted and not asked for: in the listener's, whose it begins */
-    uint16_t held_count;
-    uint8_t want;   /* sets of requests: to be made, ... */
-    uint8_t cancel; /* ... to be called back, ... */
-    uint8_t armed;  /* ... with the kernel */
-    bool readable;  /* something is known to be there */
-    bool unwanted;  /* the RECV that the kernel has was cancelled */
+    uring_held *held; /* a listener's */
+    uint8_t want;     /* sets of requests: to be made, ... */
+    uint8_t cancel;   /* ... to be called back, ... */
+    uint8_t armed;    /* ... with the kernel */
+    bool readable;    /* something is known to be there */
+    bool unwanted;    /* the RECV that the kernel has was cancelled */
     bool closed;
     sni_op *in;    /* parked ACCEPT or RECV */
     sni_op *out;   /* parked CONNECT or SEND */
@@ -265,13 +272,41 @@ static void
 init_file(sni_file *file)
 {
     sni_link_init(&file->wanting);
-    sni_link_init(&file->held);
+}
+
+static sennit_err
+uring_begin(sni_real *real, sni_file *file)
+{
+    unsigned room = uring_of(&real->io)->ring.uring.cq.ring_entries;
+
+    if (file->of.listening == NULL)
+        return SENNIT_OK;
+    file->held = sni_acquire_zero(real->io.alloc,
+                                  sizeof *file->held + room * sizeof file->held->fds[0]);
+    if (file->held == NULL)
+        return SENNIT_ENOMEM;
+    file->held->room = room;
+    return SENNIT_OK;
+}
+
+static int
+first_held(const uring_held *held)
+{
+    return held->fds[held->first];
+}
+
+static void
+pop_held(uring_held *held)
+{
+    held->first = (held->first + 1) % held->room;
+    held->count--;
 }
 
 static void
 free_file(uring_io *uring, sni_file *file)
 {
     sni_link_remove(&file->wanting);
+    sni_release(uring->real.io.alloc, file->held);
     sni_real_free(&uring->real, file);
 }
 
@@ -280,17 +315,12 @@ uring_close(sni_io *io, sni_file *file)
 {
     uring_io *uring = uring_of(io);
     bool inherited = sni_real_inherited(io);
-    sni_link *link;
 
     SNI_ASSERT(file->in == NULL);
     SNI_ASSERT(file->out == NULL);
     SNI_ASSERT(file->watch == NULL);
-    if (file->of.listening != NULL) {
-        while ((link = sni_list_first(&file->held)) != NULL) {
-            sni_link_remove(link);
-            uring_close(io, SNI_OWNER_OF(link, sni_file, held));
-        }
-    }
+    for (; file->held != NULL && file->held->count > 0; pop_held(file->held))
+        sni_stream_close(first_held(file->held), inherited);
     sni_real_shut(&uring->real, file);
     if (file->armed == 0 || inherited) {
         free_file(uring, file);
@@ -339,25 +369,27 @@ request_of(const sni_op *op)
     return REQUEST_HANGUP;
 }
 
-/* The next held connection; EAGAIN: there is none. One whose peer has gone is passed
- * over. */
+/* The next held connection. One whose peer has gone is passed over; one for which there
+ * is no memory waits until there is. Errors: EAGAIN (none). */
 static sennit_err
 take_held(uring_io *uring, sni_op *op)
 {
-    sni_file *listener = op->file;
+    uring_held *held = op->file->held;
     sennit_err err = SENNIT_EAGAIN;
-    sni_link *link;
 
-    while (err == SENNIT_EAGAIN && (link = sni_list_first(&listener->held)) != NULL) {
-        sni_file *file = SNI_OWNER_OF(link, sni_file, held);
+    while (err == SENNIT_EAGAIN && held->count > 0) {
+        sni_address peer = { .kind = op->file->of.address.kind };
+        int fd = first_held(held);
 
-        sni_link_remove(link);
-        listener->held_count--;
-        err = sni_stream_accepted(file->of.fd, op->opts, &file->of.address, &op->why);
-        if (err == SENNIT_OK)
-            op->accepted = file;
-        else
-            uring_close(&uring->real.io, file);
+        err = sni_stream_accepted(fd, op->opts, &peer, &op->why);
+        if (err) {
+            sni_stream_close(fd, false);
+        } else {
+            err = sni_real_accepted(&uring->real, fd, &peer, &op->accepted);
+            if (err)
+                return err;
+        }
+        pop_held(held);
     }
     return err;
 }
@@ -524,23 +556,14 @@ retry(uring_io *uring, sni_op **park)
 }
 
 static void
-hold(uring_io *uring, sni_file *listener, int fd)
+hold(sni_file *listener, int fd)
 {
-    const sni_address peer = { .kind = listener->of.address.kind };
-    sni_file *file;
-    sennit_err err;
+    uring_held *held = listener->held;
 
-    if (listener->closed) {
+    if (listener->closed || held->count == held->room)
         sni_stream_close(fd, false);
-        return;
-    }
-    err = sni_real_accepted(&uring->real, fd, &peer, &file);
-    if (err == SENNIT_OK) {
-        sni_list_push(&listener->held, &file->held);
-        listener->held_count++;
-    } else if (listener->in != NULL) {
-        give_back(uring, &listener->in, err);
-    }
+    else
+        held->fds[(held->first + held->count++) % held->room] = fd;
 }
 
 static void
@@ -549,13 +572,13 @@ accepted(uring_io *uring, sni_file *listener, const struct io_uring_cqe *cqe)
     bool goes_on = (cqe->flags & IORING_CQE_F_MORE) != 0;
 
     if (cqe->res >= 0)
-        hold(uring, listener, cqe->res);
+        hold(listener, cqe->res);
     else if (cqe->res == -EINVAL && !listener->closed && !uring->no_multishot)
         uring->no_multishot = true;
     else if (cqe->res != -ECANCELED && listener->in != NULL &&
              !sni_stream_accept_goes_on(-cqe->res))
         give_back(uring, &listener->in, sni_err_of_errno(-cqe->res));
-    if (goes_on && (uring->ring.opts.ends_multishot || listener->held_count > HELD_MAX))
+    if (goes_on && (uring->ring.opts.ends_multishot || listener->held->count > HELD_MAX))
         want_back(uring, listener, bit(REQUEST_ACCEPT));
     if (!goes_on && !uring->no_multishot && listener->in != NULL)
         uring->ring.stats->ended++;
@@ -717,7 +740,10 @@ uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
     if (!make_all(uring) || !sni_op_queue_empty(&uring->real.done))
         until = 0;
     entered = sni_ring_enter(&uring->ring, until);
+    while (sni_ring_hush(&uring->ring))
+        (void)sni_ring_enter(&uring->ring, 0);
     complete_all(uring);
+    hand_over(uring);
     if (!entered && sni_op_queue_empty(&uring->real.done))
         return -1;
     count = sni_op_queue_take(&uring->real.done, out, max);
@@ -731,11 +757,11 @@ uring_descriptor(const sni_io *io)
     /* The descriptor is asked for by whoever is going to wait for it. */
     uring_io *uring = (uring_io *)(uintptr_t)io;
 
-    if (!sni_real_inherited(&uring->real.io)) {
-        uring->watched = true;
-        hand_over(uring);
-    }
-    return uring->ring.uring.ring_fd;
+    if (sni_real_inherited(&uring->real.io))
+        return uring->ring.watch_fd;
+    uring->watched = true;
+    hand_over(uring);
+    return sni_ring_watch(&uring->ring, uring->real.wake_fd);
 }
 
 /* Every request comes back, those of closed files too. */
@@ -805,6 +831,7 @@ sni_io_uring_open(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_bl
     real->io = (sni_io){ .ops = &uring_ops, .alloc = alloc, .recv_blocks = recv_blocks };
     real->file_bytes = sizeof(sni_file);
     real->init = init_file;
+    real->begin = uring_begin;
     sni_link_init(&uring->wanting);
     sni_link_init(&uring->starved);
     err = sni_real_init(real);

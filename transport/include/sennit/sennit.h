@@ -211,11 +211,28 @@ SENNIT_API sennit_err sennit_context_close(sennit_context *context);
 
 typedef struct sennit_loop sennit_loop;
 
+/* How a loop asks the kernel. What it is cannot be seen in what sockets do. */
 typedef enum sennit_backend {
-    SENNIT_BACKEND_AUTO = 0, /* the best that is built and allowed: epoll today */
+    /* What the environment variable SENNIT_BACKEND names (epoll or uring; anything else
+     * is EINVAL), else epoll, which is as fast: see bench/README.md. Where io_uring is
+     * named and cannot be had it is epoll, and sennit_loop_notice() says why. A hosted
+     * loop has epoll. */
+    SENNIT_BACKEND_AUTO = 0,
     SENNIT_BACKEND_EPOLL = 1,
-    SENNIT_BACKEND_URING = 2, /* not built yet: ENOTSUP */
+    /* io_uring (Linux 5.19), or no loop. A ring is of one thread: of a hosted loop
+     * ENOTSUP.
+     */
+    SENNIT_BACKEND_URING = 2,
 } sennit_backend;
+
+/* Whether a loop that is opened here and now can have `backend`: one is made and undone.
+ * `*why` (may be NULL) gets a sentence that names what is in the way (a sandbox,
+ * kernel.io_uring_disabled, RLIMIT_MEMLOCK, ...), "" when nothing is. Of AUTO it is also
+ * why that is not what SENNIT_BACKEND names.
+ * Thread: any.
+ * Errors: EINVAL (none of these), ENOTSUP (not built, or the kernel has none), EACCES
+ *         (forbidden), ENOMEM, EMFILE. */
+SENNIT_API sennit_err sennit_backend_probe(sennit_backend backend, const char **why);
 
 /* One address of a host, as a resolver gives it. */
 typedef struct sennit_ip {
@@ -247,18 +264,23 @@ typedef struct sennit_loop_opts {
     sennit_context *context;
     sennit_resolver resolver; /* resolve == NULL: getaddrinfo(3) */
     bool hosted;              /* see above; for plain threads */
+    /* Called by sennit_loop_open(), at most once, with what sennit_loop_notice() says.
+     * NULL: nobody is told. It must not call the library. */
+    void (*notice)(void *arg, const char *sentence);
+    void *notice_arg;
 } sennit_loop_opts;
 
 #define SENNIT_LOOP_OPTS_DEFAULT                                                         \
     {                                                                                    \
-        SENNIT_BACKEND_AUTO, NULL, NULL, { NULL, NULL }, false                           \
+        SENNIT_BACKEND_AUTO, NULL, NULL, { NULL, NULL }, false, NULL, NULL               \
     }
 
 /* Opens a loop that the calling thread owns. `opts` may be NULL (defaults).
  * Starts no thread. Installs no signal handler; SIGPIPE is never raised.
- * Errors: ENOMEM, EMFILE, ENOTSUP (backend not built), EINVAL (allocator with
- *         only some functions set), ESTATE (the context is inherited from before a
- *         fork). */
+ * Errors: ENOMEM, EMFILE, ENOTSUP and EACCES (this backend cannot be had:
+ *         sennit_backend_probe() says why), EINVAL (allocator with only some functions
+ *         set; no such backend, also in SENNIT_BACKEND), ESTATE (the context is inherited
+ *         from before a fork). */
 SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
                                        const sennit_loop_opts *opts) SENNIT_MUST_CHECK;
 
@@ -278,8 +300,12 @@ SENNIT_API void sennit_loop_close(sennit_loop *loop);
  * ETHREAD, and sennit_loop_post(), which is for other threads too, leave it as it is. */
 SENNIT_API const char *sennit_loop_why(const sennit_loop *loop);
 
-/* Name of the backend in use: "epoll". */
+/* Name of the backend in use: "epoll" or "uring". */
 SENNIT_API const char *sennit_loop_backend(const sennit_loop *loop);
+
+/* Why the loop has another backend than the one that AUTO should be here; "" when it has
+ * that. Valid while the loop is open. */
+SENNIT_API const char *sennit_loop_notice(const sennit_loop *loop);
 
 /* Nanoseconds of the loop's monotonic clock, read now. */
 SENNIT_API sennit_time sennit_loop_now(sennit_loop *loop);
