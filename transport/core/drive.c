@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "core/sock.h"
+#include "core/watch.h"
 #include "io/bell.h"
 #include "io/thread.h"
 
@@ -33,6 +34,8 @@ goes_out(sni_drive *drive)
 {
     unsigned entries = drive->entries;
 
+    if (drive->loop->watches > 0)
+        sni_watch_update(drive->loop);
     drive->entries = 0;
     atomic_store_explicit(&drive->inside, 0, memory_order_relaxed);
     return entries;
@@ -105,8 +108,13 @@ sni_drive_enter(sni_drive *drive)
 void
 sni_drive_leave(sni_drive *drive)
 {
-    if (--drive->entries > 0)
+    if (drive->entries > 1) {
+        drive->entries--;
         return;
+    }
+    /* Which may leave something to do. */
+    if (drive->loop->watches > 0)
+        sni_watch_update(drive->loop);
     pass_on(drive);
     (void)goes_out(drive);
     sni_lock_release(&drive->lock);
@@ -375,6 +383,7 @@ sni_drive_open(sennit_loop *loop)
     sni_cond_init(&drive->call_ended);
     sni_cond_init(&drive->callers_gone);
     loop->drive = drive;
+    loop->attended = true;
     sni_link_init(&drive->guard.link);
     sni_fork_guard_start(&drive->guard, &drive->lock);
     err = sni_thread_start(&drive->host, "sennit-host", SNI_ANY_CPU, host, drive);
@@ -384,6 +393,7 @@ sni_drive_open(sennit_loop *loop)
 
 fail_conds:
     loop->drive = NULL;
+    loop->attended = false;
     sni_fork_guard_stop(&drive->guard);
     fini_conds(drive);
     sni_lock_fini(&drive->lock);
@@ -440,5 +450,6 @@ sni_drive_close(sennit_loop *loop)
     sni_bell_close(drive->bell);
     loop->owner = pthread_self();
     loop->drive = NULL;
+    loop->attended = loop->watches > 0;
     sni_release(&loop->allocator, drive);
 }

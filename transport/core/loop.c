@@ -13,6 +13,7 @@
 #include "core/listener.h"
 #include "core/retry.h"
 #include "core/sock.h"
+#include "core/watch.h"
 #include "io/backend.h"
 
 /* Blocks kept for reuse: enough for a busy loop, small enough to forget. */
@@ -65,7 +66,7 @@ init_lists(sennit_loop *loop)
     sni_link *lists[] = { &loop->socks,           &loop->dirty,      &loop->again,
                           &loop->again_listeners, &loop->ending,     &loop->untimed,
                           &loop->touched,         &loop->dead_pipes, &loop->ending_inproc,
-                          &loop->due_rings };
+                          &loop->due_rings,       &loop->stale };
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         sni_link_init(lists[i]);
@@ -92,6 +93,7 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     atomic_init(&loop->stopped, false);
     loop->why = "";
     loop->memory_at = SENNIT_NEVER;
+    loop->alarm = -1;
     init_lists(loop);
     loop->posted_last = &loop->posted_first;
     loop->due_last = &loop->due_first;
@@ -314,6 +316,7 @@ sennit_loop_close(sennit_loop *loop)
     sni_vectors_fini(&loop->vectors);
     sni_timers_fini(&loop->timers);
     sni_timers_fini(&loop->user_timers);
+    sni_watch_fini(loop);
     loop->io->ops->fini(loop->io);
     sni_lock_fini(&loop->post_lock);
     free_pools(loop);
@@ -658,6 +661,28 @@ sni_loop_due(const sennit_loop *loop, sennit_time until, bool watched)
            (!watched && !sni_list_empty(&loop->dirty)) || next_time(loop) < until;
 }
 
+sennit_time
+sni_loop_wants_turn(const sennit_loop *loop)
+{
+    sennit_time next = next_time(loop);
+    sennit_time tail_at = loop->flushed_at + SNI_GATHER_MAX_NS;
+
+    if (has_work(loop) || has_ended(loop))
+        return 0;
+    return sni_list_empty(&loop->dirty) || next < tail_at ? next : tail_at;
+}
+
+void
+sni_loop_attend(sennit_loop *loop)
+{
+    if (sni_loop_inherited(loop))
+        return;
+    if (loop->drive != NULL)
+        sni_drive_leave(loop->drive);
+    else if (loop->depth == 0)
+        sni_watch_update(loop);
+}
+
 /* Of a hosted loop: when its driver stops waiting, in whose place others may go on
  * gathering. A burst is sent by the one who sends it; its tail by the driver. */
 static sennit_time
@@ -776,7 +801,11 @@ sennit_loop_turn(sennit_loop *loop, int timeout_ms)
 {
     sennit_err err = enter_owned(loop);
 
-    return err ? err : turn_for(loop, timeout_ms);
+    if (err)
+        return err;
+    err = turn_for(loop, timeout_ms);
+    sni_loop_leave(loop);
+    return err;
 }
 
 static sennit_err
@@ -796,7 +825,11 @@ sennit_loop_run(sennit_loop *loop)
 {
     sennit_err err = enter_owned(loop);
 
-    return err ? err : run(loop);
+    if (err)
+        return err;
+    err = run(loop);
+    sni_loop_leave(loop);
+    return err;
 }
 
 void

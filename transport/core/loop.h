@@ -39,7 +39,12 @@ struct sennit_loop {
     const sennit_allocator *body_allocator;
     pthread_t owner;
     struct sni_drive *drive; /* hosted: which thread is inside; NULL: only the owner is */
-    unsigned forks;          /* when it was opened */
+    bool attended;        /* there is something to do when a call leaves: for that, or */
+    unsigned watches;     /* ... for descriptors of sockets ... */
+    sni_link stale;       /* ... which may not say what is true, and ... */
+    int alarm;            /* ... the loop's own part of them; -1: none, ... */
+    sennit_time alarm_at; /* ... which is set to then */
+    unsigned forks;       /* when it was opened */
     sennit_context *context; /* never NULL */
     sennit_context alone;    /* that, when none was given */
     sni_link in_context;
@@ -108,6 +113,9 @@ bool sni_loop_flush(sennit_loop *loop);
  * `watched`: what is gathered will be looked at soon anyway. */
 bool sni_loop_due(const sennit_loop *loop, sennit_time until, bool watched);
 
+/* When its thread is to turn it at the latest: 0 is now. */
+sennit_time sni_loop_wants_turn(const sennit_loop *loop);
+
 /* Closes all its sockets. */
 void sni_loop_close_socks(sennit_loop *loop);
 
@@ -159,12 +167,15 @@ sni_loop_inherited(const sennit_loop *loop)
     return sni_forked_since(loop->forks);
 }
 
+/* The rest of sni_loop_leave(). */
+void sni_loop_attend(sennit_loop *loop);
+
 /* A call is over that sni_loop_enter() and the like let in. */
 static inline void
 sni_loop_leave(sennit_loop *loop)
 {
-    if (loop->drive != NULL && !sni_loop_inherited(loop))
-        sni_drive_leave(loop->drive);
+    if (loop->attended)
+        sni_loop_attend(loop);
 }
 
 /* For calls that only read, and are not checked: sni_loop_leave() follows. */

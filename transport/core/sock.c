@@ -17,12 +17,14 @@ found_nothing(sennit_sock *sock)
 {
     if (sni_pattern_pending(&sock->pattern))
         sock->loop->look_again = true;
+    sni_watch_mark(sock);
 }
 
 /* Its callback is asked, in the next turn, whether there is something for it. */
 static void
 touch(sennit_sock *sock)
 {
+    sni_watch_mark(sock);
     if (sock->on_ready != NULL && !sock->in_call && !sni_link_linked(&sock->touched))
         sni_list_push(&sock->loop->touched, &sock->touched);
 }
@@ -35,8 +37,8 @@ sni_sock_changed(sennit_sock *sock)
         sni_drive_changed(sock->loop->drive, sock);
 }
 
-static unsigned
-look(sennit_sock *sock)
+unsigned
+sni_sock_look(sennit_sock *sock)
 {
     unsigned ready = sni_pattern_ready(&sock->pattern);
 
@@ -53,9 +55,26 @@ sennit_sock_ready(sennit_sock *sock)
     if (sock == NULL)
         return 0;
     sni_loop_insist(sock->loop, "sennit_sock_ready");
-    ready = look(sock);
+    /* Its descriptor also says that the loop has something to do. */
+    if (sock->watch != NULL && sock->loop->drive == NULL && sock->loop->depth == 0)
+        (void)sni_loop_turn(sock->loop, 0);
+    ready = sni_sock_look(sock);
+    sni_watch_mark(sock);
     sni_loop_leave(sock->loop);
     return ready;
+}
+
+sennit_err
+sennit_sock_fd(sennit_sock *sock, unsigned interest, int *fd)
+{
+    sennit_err err = sni_sock_enter(sock);
+
+    if (err)
+        return err;
+    err = fd == NULL ? SENNIT_EINVAL : sni_watch_start(sock, interest, fd);
+    if (err)
+        (void)sni_loop_fail(sock->loop, err, fd == NULL ? "fd is NULL" : NULL);
+    return sni_sock_leave(sock, err);
 }
 
 void
@@ -100,7 +119,7 @@ sni_sock_call(sennit_sock *sock)
 
     if (sock->on_ready == NULL || sock->closed || sock->in_call)
         return;
-    ready = look(sock) & sock->interest;
+    ready = sni_sock_look(sock) & sock->interest;
     if (ready == 0) {
         if (sni_pattern_pending(&sock->pattern))
             touch(sock);
@@ -214,6 +233,7 @@ sni_sock_bury(sennit_sock *sock)
         return false;
     sni_pattern_fini(&sock->pattern);
     sni_events_fini(&sock->events);
+    sni_watch_stop(sock);
     sni_opts_fini(&loop->allocator, &sock->opts_owned);
     sni_chunk_fini(&sock->chunk);
     sni_link_remove(&sock->touched);

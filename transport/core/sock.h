@@ -7,6 +7,7 @@
 #include "core/loop.h"
 #include "core/opts.h"
 #include "core/pipe.h"
+#include "core/watch.h"
 
 struct sennit_sock {
     sennit_loop *loop;
@@ -28,6 +29,7 @@ struct sennit_sock {
     bool receiving;             /* in the middle of a message */
     bool closed;                /* by the application; freed when nothing of it is left */
     bool in_call;               /* its on_ready callback is running */
+    sni_watch *watch;           /* its descriptor; NULL: nobody asked for one */
     struct sennit_proxy *proxy; /* whose socket it is until one of both ends */
     sni_link pollers;           /* their items of it */
     unsigned calls;             /* blocking calls that wait on it */
@@ -67,6 +69,9 @@ sni_sock_enter(const sennit_sock *sock)
         return sni_sock_leave(sock, sni_sock_open_still(sock));
     return err;
 }
+
+/* As sennit_sock_ready(), of what is here now. */
+unsigned sni_sock_look(sennit_sock *sock);
 
 /* Something about it changed that its callback, or who waits for it, may want to know. */
 void sni_sock_changed(sennit_sock *sock);

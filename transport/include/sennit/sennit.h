@@ -6,9 +6,24 @@
  *
  * Reading order: errors, bytes and messages, the loop, sockets, observing.
  *
- * Thread: a loop and everything opened on it belong to the thread that opened
- * the loop (owned mode). The exceptions are sennit_loop_post() and sennit_loop_stop().
- * Hosted loops and sockets shared between threads are not built yet (see CHANGELOG.md).
+ * Thread: a loop is owned or hosted, which is said when it is opened.
+ *
+ * An owned loop and everything opened on it belong to the thread that opened the loop; no
+ * lock is on their way. The exceptions are sennit_loop_post() and sennit_loop_stop().
+ *
+ * A hosted loop (sennit_loop_opts.hosted) and its sockets may be used by any threads, also
+ * one socket by several at once. Each call is whole: one is inside at a time, and a frame
+ * with SENNIT_MORE keeps other threads' frames out until the thread has sent (or received)
+ * the last of the message. A call that waits lets the others in, and waits for the kernel
+ * itself, so nothing is handed from thread to thread. A thread of the loop's own goes on
+ * while nobody waits: connects, heartbeats, what was gathered, timers, posted calls.
+ * Callbacks run on whichever thread does that, one at a time and under no lock of the
+ * library; they may call everything but what waits (ESTATE). sennit_timer_stop(),
+ * sennit_sock_on_ready() and sennit_sock_close() on another thread wait until a callback
+ * for that timer or socket is over, so hold no lock that it takes.
+ * Closing a socket, or the loop, ends calls that wait on it with ECLOSED; no call may begin
+ * after that. sennit_loop_turn() and _run() are for owned loops, as are proxies. A signal
+ * ends (EINTR) the wait of at most one thread.
  *
  * Wrong use: what is NULL and must not be, a handle, a message, a place for a result or
  * memory of more than 0 octets, is EINVAL; calls that have no such result do nothing, or
@@ -31,7 +46,8 @@
  * kernel at once; sends that follow closely are gathered (20 us at first, up to
  * 160 us while a burst goes on) and leave with a later send, the next other call
  * into the library or when the batch is full, whichever is first. Call
- * sennit_sock_flush() before leaving the library for long. */
+ * sennit_sock_flush() before leaving the library for long. A hosted loop does that by
+ * itself: what was gathered leaves within a millisecond without another call. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,8 +127,8 @@ typedef uint64_t sennit_time;
 
 /* Where a loop and all it owns take memory from. All three functions must be
  * set, or none (then malloc's family serves). They are called only from the
- * loop's thread, except `release`, which runs wherever the last reference to a
- * message body is dropped. */
+ * loop's thread (hosted: from one thread at a time), except `release`, which runs
+ * wherever the last reference to a message body is dropped. */
 typedef struct sennit_allocator {
     void *(*acquire)(void *arg, size_t size);
     void *(*resize)(void *arg, void *memory, size_t size);
@@ -263,7 +279,8 @@ typedef struct sennit_loop_opts {
      * NULL: the loop is alone. */
     sennit_context *context;
     sennit_resolver resolver; /* resolve == NULL: getaddrinfo(3) */
-    bool hosted;              /* see above; for plain threads */
+    bool hosted;              /* any thread may use it and its sockets: see the beginning.
+                                 Starts a thread; takes epoll */
     /* Called by sennit_loop_open(), at most once, with what sennit_loop_notice() says.
      * NULL: nobody is told. It must not call the library. */
     void (*notice)(void *arg, const char *sentence);
@@ -275,8 +292,9 @@ typedef struct sennit_loop_opts {
         SENNIT_BACKEND_AUTO, NULL, NULL, { NULL, NULL }, false, NULL, NULL               \
     }
 
-/* Opens a loop that the calling thread owns. `opts` may be NULL (defaults).
- * Starts no thread. Installs no signal handler; SIGPIPE is never raised.
+/* Opens a loop that the calling thread owns, or a hosted one. `opts` may be NULL
+ * (defaults). Starts no thread, unless it is hosted. Installs no signal handler; SIGPIPE is
+ * never raised.
  * Errors: ENOMEM, EMFILE, ENOTSUP and EACCES (this backend cannot be had:
  *         sennit_backend_probe() says why), EINVAL (allocator with only some functions
  *         set; no such backend, also in SENNIT_BACKEND), ESTATE (the context is inherited
@@ -286,7 +304,8 @@ SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
 
 /* Closes sockets still open, lets what they queued leave within each one's
  * linger_ms, then frees everything. NULL is a no-op. Not from inside a callback: stop
- * the loop there, and close it behind sennit_loop_run().
+ * the loop there, and close it behind sennit_loop_run(). A hosted loop is closed by any
+ * thread; calls that wait in it end with ECLOSED first.
  * Blocks: up to the longest linger_ms of its sockets, in which peers also take what the
  *         kernel has for them; no longer than they need, and no longer than until
  *         sennit_context_shutdown() is called meanwhile. */
@@ -297,7 +316,8 @@ SENNIT_API void sennit_loop_close(sennit_loop *loop);
  * would do; where there is no more to say than the error does it is sennit_err_text().
  * Of NULL (sennit_sock_get_loop() of NULL, too) it says that it is NULL.
  * Static text, never NULL, "" when there was none. EAGAIN counts as a failure here;
- * ETHREAD, and sennit_loop_post(), which is for other threads too, leave it as it is. */
+ * ETHREAD, and sennit_loop_post(), which is for other threads too, leave it as it is. Of
+ * hosted loops: why the calling thread's last call on any of them failed. */
 SENNIT_API const char *sennit_loop_why(const sennit_loop *loop);
 
 /* Name of the backend in use: "epoll" or "uring". */
@@ -317,7 +337,8 @@ SENNIT_API const sennit_allocator *sennit_loop_allocator(const sennit_loop *loop
  * ever; not at all if there was something to write) for something to do, does it
  * and returns. Callbacks run inside. Look at your sockets again after each turn.
  * Errors: ESTATE when turns nest too deeply (callbacks that block, in which other
- *         callbacks block: at most 8) or the loop is inherited from before a fork, EINTR
+ *         callbacks block: at most 8), the loop is hosted, or inherited from before a
+ *         fork, EINTR
  *         when a signal arrived, ETERM (with a `timeout_ms` that is not 0), ETHREAD. */
 SENNIT_API sennit_err sennit_loop_turn(sennit_loop *loop, int timeout_ms);
 
@@ -326,7 +347,7 @@ SENNIT_API sennit_err sennit_loop_turn(sennit_loop *loop, int timeout_ms);
 SENNIT_API sennit_err sennit_loop_run(sennit_loop *loop);
 
 /* Makes the innermost sennit_loop_run() return after the current turn, or the next one
- * at once when none is running. No-op in a forked child.
+ * at once when none is running. No-op in a forked child, and for a hosted loop.
  * Thread: any, while the loop is open; not in a signal handler (use signalfd(2), or a
  * thread that waits for signals). Blocks: no. */
 SENNIT_API void sennit_loop_stop(sennit_loop *loop);
@@ -335,11 +356,13 @@ SENNIT_API void sennit_loop_stop(sennit_loop *loop);
  * the kernel has input for the loop (messages that are here already are told by
  * sennit_sock_ready(): receive until EAGAIN), and the milliseconds until its next timer
  * (-1: none), 0 also when a look at a socket stopped early: see sennit_sock_recv(). Ask
- * for them after you have received. When either fires call sennit_loop_turn(loop, 0). */
+ * for them after you have received. When either fires call sennit_loop_turn(loop, 0).
+ * Hosted: -1; its sockets have descriptors of their own. */
 SENNIT_API int sennit_loop_fd(const sennit_loop *loop);
 SENNIT_API int sennit_loop_timeout_ms(sennit_loop *loop);
 
-/* Runs `fn(arg)` once on the loop's thread, in its next turn.
+/* Runs `fn(arg)` once on the loop's thread (hosted: on one that drives it), in its next
+ * turn.
  * Thread: any. Order: calls posted by one thread run in the order posted.
  * Errors: ENOMEM, ESTATE (inherited from before a fork). Calls still waiting when the
  * loop closes are run by close. */
@@ -797,6 +820,17 @@ enum {
     SENNIT_EVENTS = 1u << 2,   /* sennit_sock_next_event() has something */
 };
 SENNIT_API unsigned sennit_sock_ready(sennit_sock *sock);
+
+/* For other event loops: a descriptor that is readable (level-triggered) while the socket
+ * is ready for one of `interest`, and, of an owned loop, also while the loop has something
+ * to do, its timers included. When it is, call sennit_sock_ready(), which does that first
+ * (callbacks of the loop run inside; errors of that turn are told by the next call), or
+ * receive until EAGAIN; nothing else is needed, neither a timeout nor sennit_loop_fd(). A
+ * closed socket's is readable until it is gone. The socket owns the descriptor: poll it,
+ * and nothing else. A second call changes `interest`.
+ * Gives: `*fd`. Errors: EINVAL, EMFILE, ENOMEM, ECLOSED, ETHREAD. */
+SENNIT_API sennit_err sennit_sock_fd(sennit_sock *sock, unsigned interest,
+                                     int *fd) SENNIT_MUST_CHECK;
 
 /* Calls `fn(sock, ready, arg)` on the loop's thread, at the end of every turn in
  * which `ready & interest` is not 0 (level-triggered), until changed. NULL `fn`
