@@ -115,6 +115,8 @@ nothing(void *arg)
     X(recv_bytes_3, "flags", sennit_sock_recv_bytes(b.spare, b.octets, 1, A_SIZE, 2))    \
     X(event_1, NULL, sennit_sock_next_event(NULL, AN_EVENT))                             \
     X(event_2, "out", sennit_sock_next_event(b.push, NULL))                              \
+    X(fd_1, NULL, sennit_sock_fd(NULL, SENNIT_READABLE, &(int){ 0 }))                    \
+    X(fd_2, "fd", sennit_sock_fd(b.push, SENNIT_READABLE, NULL))                         \
     X(property_1, NULL, sennit_sock_peer_property(NULL, 1, "Identity", A_VALUE))         \
     X(property_2, "name", sennit_sock_peer_property(b.push, 1, NULL, A_VALUE))           \
     X(property_3, "value", sennit_sock_peer_property(b.push, 1, "Identity", NULL))       \
