@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernel_calls.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -71,6 +72,16 @@ COUNTED(int, getsockname, (int fd, struct sockaddr *address, socklen_t *size),
         (fd, address, size))
 COUNTED(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *size),
         (fd, level, name, value, size))
+#ifdef SENNIT_WITH_URING
+struct io_uring;
+struct io_uring_cqe;
+struct __kernel_timespec;
+COUNTED(int, io_uring_submit_and_get_events, (struct io_uring * ring), (ring))
+COUNTED(int, io_uring_submit_and_wait_timeout,
+        (struct io_uring * ring, struct io_uring_cqe **first, unsigned count,
+         struct __kernel_timespec *wait, sigset_t *signals),
+        (ring, first, count, wait, signals))
+#endif
 COUNTED(int, ioctl, (int fd, unsigned long request, void *argument),
         (fd, request, argument))
 COUNTED(int, listen, (int fd, int backlog), (fd, backlog))

@@ -18,6 +18,8 @@
     X(getpeername)                                                                       \
     X(getsockname)                                                                       \
     X(getsockopt)                                                                        \
+    X(io_uring_submit_and_get_events)                                                    \
+    X(io_uring_submit_and_wait_timeout)                                                  \
     X(ioctl)                                                                             \
     X(listen)                                                                            \
     X(read)                                                                              \

@@ -26,7 +26,7 @@ open_engine(test_rig *rig, const test_rig_opts *opts)
     sni_engine_cfg cfg = {
         .alloc = &rig->alloc->allocator,
         .windows = rig->windows,
-        .bodies = rig->bodies,
+        .bodies = &rig->bodies,
         .outq = &rig->outq,
         .type = opts->type,
         .publisher = opts->type == SENNIT_PUB || opts->type == SENNIT_XPUB,
@@ -57,13 +57,12 @@ set_up(test_rig *rig, test_alloc *alloc, const test_rig_opts *opts)
     room_for(&rig->events, &rig->events_capacity, 1);
     rig->events[0] = '\0';
     rig->windows = sni_pool_new(&alloc->allocator, SNI_RECV_BYTES, 4);
-    rig->bodies = sni_pool_new(&alloc->allocator, SNI_BODY_BYTES, 16);
+    sni_bodies_init(&rig->bodies, &alloc->allocator);
     rig->pools.small = sni_pool_new(&alloc->allocator, SNI_CHUNK_SMALL_BYTES, 4);
     rig->pools.large = sni_pool_new(&alloc->allocator, SNI_CHUNK_BYTES, 4);
     sni_outq_init(&rig->outq, &alloc->allocator, &rig->pools);
     rig->outq.raw = opts->raw;
-    if (rig->windows == NULL || rig->bodies == NULL || rig->pools.small == NULL ||
-        rig->pools.large == NULL)
+    if (rig->windows == NULL || rig->pools.small == NULL || rig->pools.large == NULL)
         return false;
     return open_engine(rig, opts);
 }
@@ -102,7 +101,7 @@ test_rig_fini(test_rig *rig)
     sni_outq_fini(&rig->outq);
     sni_pool_free(rig->pools.large);
     sni_pool_free(rig->pools.small);
-    sni_pool_free(rig->bodies);
+    sni_bodies_fini(&rig->bodies);
     sni_pool_free(rig->windows);
     free(rig->events);
     free(rig->output);

@@ -14,7 +14,7 @@ typedef struct test_rig {
     test_alloc own;
     test_alloc *alloc; /* what it was given, or `own` */
     sni_pool *windows;
-    sni_pool *bodies;
+    sni_bodies bodies;
     sni_chunk_pools pools;
     sni_outq outq;
     sni_engine *engine; /* NULL: no memory to open it */

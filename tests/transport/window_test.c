@@ -8,6 +8,7 @@
 typedef struct fixture {
     test_alloc alloc;
     sni_pool *pool;
+    sni_bodies bodies;
     sni_window window;
 } fixture;
 
@@ -18,6 +19,7 @@ fixture_init(fixture *f)
     test_alloc_init(&f->alloc);
     f->pool = sni_pool_new(&f->alloc.allocator, SNI_RECV_BYTES, 4);
     assert_non_null(f->pool);
+    sni_bodies_init(&f->bodies, &f->alloc.allocator);
 }
 
 static void
@@ -25,14 +27,14 @@ fixture_fini(fixture *f)
 {
     sni_block_unref(f->window.home);
     sni_pool_free(f->pool);
+    sni_bodies_fini(&f->bodies);
     assert_int_equal(f->alloc.live_blocks, 0);
 }
 
 static sennit_err
 window_add(fixture *f, const void *data, size_t size, sni_block *home)
 {
-    return sni_window_add(&f->window, &f->alloc.allocator, f->pool, sni_bytes(data, size),
-                          home);
+    return sni_window_add(&f->window, &f->bodies, f->pool, sni_bytes(data, size), home);
 }
 
 static void
@@ -103,9 +105,8 @@ moving_keeps_what_was_not_handed_out_and_views_stay_valid(void **state)
     f.window.parsed = 4;
     f.window.scanned = 7;
     old = sni_block_ref(f.window.home);
-    assert_int_equal(
-        sni_window_reserve(&f.window, &f.alloc.allocator, f.pool, SNI_RECV_BYTES),
-        SENNIT_OK);
+    assert_int_equal(sni_window_reserve(&f.window, &f.bodies, f.pool, SNI_RECV_BYTES),
+                     SENNIT_OK);
     assert_ptr_not_equal(f.window.home, old);
     assert_int_equal(f.window.parsed, 0);
     assert_int_equal(f.window.scanned, 3);
@@ -127,8 +128,7 @@ reserving_what_is_there_moves_nothing(void **state)
     fixture_init(&f);
     assert_int_equal(window_add(&f, "abc", 3, NULL), SENNIT_OK);
     home = f.window.home;
-    assert_int_equal(sni_window_reserve(&f.window, &f.alloc.allocator, f.pool, 1000),
-                     SENNIT_OK);
+    assert_int_equal(sni_window_reserve(&f.window, &f.bodies, f.pool, 1000), SENNIT_OK);
     assert_ptr_equal(f.window.home, home);
     fixture_fini(&f);
 }
@@ -162,10 +162,9 @@ no_memory_leaves_the_window_as_it_was(void **state)
     fixture_init(&f);
     assert_int_equal(window_add(&f, "abc", 3, NULL), SENNIT_OK);
     test_alloc_fail_at(&f.alloc, 1);
-    assert_int_equal(
-        sni_window_reserve(&f.window, &f.alloc.allocator, f.pool, 2 * SNI_RECV_BYTES),
-        SENNIT_ENOMEM);
-    assert_int_equal(sni_window_reserve(&f.window, &f.alloc.allocator, f.pool, SIZE_MAX),
+    assert_int_equal(sni_window_reserve(&f.window, &f.bodies, f.pool, 2 * SNI_RECV_BYTES),
+                     SENNIT_ENOMEM);
+    assert_int_equal(sni_window_reserve(&f.window, &f.bodies, f.pool, SIZE_MAX),
                      SENNIT_ENOMEM);
     assert_memory_equal(sni_window_unscanned(&f.window).data, "abc", 3);
     fixture_fini(&f);

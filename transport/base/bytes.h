@@ -25,6 +25,18 @@ sni_bytes_equal(sennit_bytes a, sennit_bytes b)
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+/* memcpy of what a message carries. Every copy of a body is made by this one: in a build
+ * with asserts it is a function, in whose place a test can count. */
+#ifdef NDEBUG
+static inline void
+sni_body_copy(void *to, const void *from, size_t size)
+{
+    memcpy(to, from, size);
+}
+#else
+void sni_body_copy(void *to, const void *from, size_t size);
+#endif
+
 /* memcpy that allows NULL for nothing. */
 static inline void
 sni_bytes_put(uint8_t *to, sennit_bytes from)

@@ -22,9 +22,14 @@
  * beyond this only for a frame that is known to be larger. */
 #define SNI_RECV_BYTES (128u * 1024u)
 
-/* Small bodies that are copied out of a window go into recycled blocks of this size;
- * larger ones into memory of their own. */
-#define SNI_BODY_BYTES 256u
+/* Bodies that are copied out of a window, sent from plain memory or larger than a window
+ * lie in recycled blocks of this size, twice it, and so on up to the largest. Larger ones
+ * have memory of their own. */
+#define SNI_BODY_BYTES     256u
+#define SNI_BODY_BYTES_MAX (1024u * 1024u)
+
+/* What a loop keeps of each of these sizes. More is given back to the allocator. */
+#define SNI_BODIES_KEPT_BYTES (4u * 1024u * 1024u)
 
 /* Less room than this at the end of a window, and it moves to a fresh block
  * before the next receive. */

@@ -16,41 +16,50 @@ sennit_msg_init(sennit_msg *msg)
 }
 
 sennit_err
-sennit_msg_init_size(sennit_msg *msg, size_t size)
+sni_msg_init_size(sni_msg *msg, size_t size, sni_bodies *bodies)
 {
-    sni_msg *m = sni_msg_of(msg);
     sni_block *block;
 
-    if (m == NULL)
-        return SENNIT_EINVAL;
-    sennit_msg_init(msg);
+    sennit_msg_init(sni_msg_public(msg));
     if (size <= SENNIT_MSG_INLINE_MAX) {
-        m->small_size = (uint8_t)size;
+        msg->small_size = (uint8_t)size;
         return SENNIT_OK;
     }
-    block = sni_block_new(&sni_alloc_default, size);
+    block = bodies != NULL ? sni_bodies_take(bodies, size)
+                           : sni_block_new(&sni_alloc_default, size);
     if (block == NULL)
         return SENNIT_ENOMEM;
-    m->small_size = SNI_MSG_VIEW;
-    m->u.view.data = block->data;
-    m->u.view.size = size;
-    m->u.view.block = block;
+    msg->small_size = SNI_MSG_VIEW;
+    msg->u.view.data = block->data;
+    msg->u.view.size = size;
+    msg->u.view.block = block;
     return SENNIT_OK;
+}
+
+sennit_err
+sni_msg_init_copy(sni_msg *msg, sennit_bytes data, sni_bodies *bodies)
+{
+    sennit_err err = sni_msg_init_size(msg, data.size, bodies);
+
+    if (err == SENNIT_OK && data.size > 0)
+        sni_body_copy(sennit_msg_data(sni_msg_public(msg)), data.data, data.size);
+    return err;
+}
+
+sennit_err
+sennit_msg_init_size(sennit_msg *msg, size_t size)
+{
+    return msg == NULL ? SENNIT_EINVAL : sni_msg_init_size(sni_msg_of(msg), size, NULL);
 }
 
 sennit_err
 sennit_msg_init_copy(sennit_msg *msg, const void *data, size_t size)
 {
-    sennit_err err;
-
-    if (data == NULL && size > 0) {
+    if (msg == NULL || (data == NULL && size > 0)) {
         sennit_msg_init(msg);
         return SENNIT_EINVAL;
     }
-    err = sennit_msg_init_size(msg, size);
-    if (err == SENNIT_OK && size > 0)
-        memcpy(sennit_msg_data(msg), data, size);
-    return err;
+    return sni_msg_init_copy(sni_msg_of(msg), sni_bytes(data, size), NULL);
 }
 
 sennit_err
@@ -107,21 +116,20 @@ sennit_msg_copy(sennit_msg *to, const sennit_msg *from)
 }
 
 sennit_err
-sni_msg_own(sni_msg *msg)
+sni_msg_own(sni_msg *msg, sni_bodies *bodies)
 {
-    sennit_msg own;
-    sni_msg *copy = sni_msg_of(&own);
+    sni_msg own;
     sennit_err err;
 
     if (msg->small_size != SNI_MSG_VIEW || msg->u.view.block != NULL)
         return SENNIT_OK;
-    err = sennit_msg_init_copy(&own, msg->u.view.data, msg->u.view.size);
+    err = sni_msg_init_copy(&own, sni_bytes(msg->u.view.data, msg->u.view.size), bodies);
     if (err)
         return err;
     /* What it is part of, and what kind of frame it is, stays with it. */
-    copy->more = msg->more;
-    copy->peer = msg->peer;
-    *msg = *copy;
+    own.more = msg->more;
+    own.peer = msg->peer;
+    *msg = own;
     return SENNIT_OK;
 }
 

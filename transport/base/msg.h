@@ -2,7 +2,7 @@
 #ifndef SENNIT_BASE_MSG_H
 #define SENNIT_BASE_MSG_H
 
-#include "base/block.h"
+#include "base/bodies.h"
 #include "base/bytes.h"
 
 /* What a sennit_msg holds inside. */
@@ -62,7 +62,7 @@ sni_msg_init_view(sni_msg *msg, uint8_t *data, size_t size, sni_block *home, boo
     msg->peer = peer;
     if (size <= SENNIT_MSG_INLINE_MAX) {
         msg->small_size = (uint8_t)size;
-        memcpy(msg->u.small, data, size);
+        sni_body_copy(msg->u.small, data, size);
         return;
     }
     msg->small_size = SNI_MSG_VIEW;
@@ -85,8 +85,16 @@ sni_msg_borrow(sni_msg *msg, const void *data, size_t size)
     msg->u.view.block = NULL;
 }
 
-/* Turns a borrowed body into one of its own. Errors: ENOMEM. */
-sennit_err sni_msg_own(sni_msg *msg);
+/* Turns a borrowed body into one of its own, in memory of `bodies` (NULL: of malloc).
+ * Errors: ENOMEM. */
+sennit_err sni_msg_own(sni_msg *msg, sni_bodies *bodies);
+
+/* Makes `msg` a frame of `size` uninitialised bytes, likewise; what it held is not looked
+ * at. Errors: ENOMEM (msg is then empty). */
+sennit_err sni_msg_init_size(sni_msg *msg, size_t size, sni_bodies *bodies);
+
+/* The same with a copy of `data`. */
+sennit_err sni_msg_init_copy(sni_msg *msg, sennit_bytes data, sni_bodies *bodies);
 
 /* The counted storage of a body that is not inline, or NULL. */
 static inline sni_block *

@@ -1108,7 +1108,7 @@ sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
         sni_pipe_count_disconnect(pipe, !more);
         return SENNIT_OK;
     }
-    err = sni_msg_own(msg);
+    err = sni_msg_own(msg, &pipe->loop->bodies);
     if (err)
         return err;
     if (pipe->peer.slow && is_drained(pipe))
@@ -1153,7 +1153,7 @@ subscribe_mate(sni_pipe *mate, sni_msg *msg)
         return SENNIT_OK;
     if (mate->inq.count > 0) {
         size_t size = sni_msg_size_of(msg);
-        sennit_err err = sni_msg_own(msg);
+        sennit_err err = sni_msg_own(msg, &mate->loop->bodies);
 
         if (err == SENNIT_OK)
             err = sni_msgq_push(&mate->inq, msg, false);

@@ -20,7 +20,6 @@
 #define RECV_BLOCKS_KEPT  32u
 #define LARGE_CHUNKS_KEPT 32u
 #define SMALL_CHUNKS_KEPT 256u
-#define BODIES_KEPT       256u
 
 /* Why the calling thread's last call on a hosted loop failed. */
 static _Thread_local const char *hosted_why = "";
@@ -55,7 +54,7 @@ static void
 free_pools(sennit_loop *loop)
 {
     sni_pool_free(loop->recv_blocks);
-    sni_pool_free(loop->bodies);
+    sni_bodies_fini(&loop->bodies);
     sni_pool_free(loop->chunks.small);
     sni_pool_free(loop->chunks.large);
 }
@@ -102,12 +101,12 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
     sni_timers_init(&loop->user_timers, &loop->allocator);
     loop->body_allocator = alloc;
     loop->recv_blocks = sni_pool_new(alloc, SNI_RECV_BYTES, RECV_BLOCKS_KEPT);
-    loop->bodies = sni_pool_new(alloc, SNI_BODY_BYTES, BODIES_KEPT);
+    sni_bodies_init(&loop->bodies, alloc);
     loop->chunks.small =
         sni_pool_new(&loop->allocator, SNI_CHUNK_SMALL_BYTES, SMALL_CHUNKS_KEPT);
     loop->chunks.large =
         sni_pool_new(&loop->allocator, SNI_CHUNK_BYTES, LARGE_CHUNKS_KEPT);
-    if (loop->recv_blocks == NULL || loop->bodies == NULL || loop->chunks.small == NULL ||
+    if (loop->recv_blocks == NULL || loop->chunks.small == NULL ||
         loop->chunks.large == NULL) {
         err = SENNIT_ENOMEM;
         goto fail_pools;

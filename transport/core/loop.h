@@ -55,7 +55,7 @@ struct sennit_loop {
     sni_io *io;
     char notice[256]; /* why that is not what was asked for; "" */
     sni_pool *recv_blocks;
-    sni_pool *bodies;
+    sni_bodies bodies;
     sni_chunk_pools chunks;
     sni_vectors vectors;    /* for sends */
     sni_timers timers;      /* the library's own: deadlines, retries */

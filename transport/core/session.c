@@ -433,6 +433,22 @@ aim(sni_session *session)
     }
 }
 
+/* A receive that waits aims behind frames that have all been handed out by now. When
+ * little room is left there, what comes would be cut in two and moved. */
+static void
+aim_anew(sni_session *session)
+{
+    sni_io *io = session->sock->loop->io;
+    sni_op *op = &session->recv;
+
+    if (!op->pending || op->home == NULL || op->room >= SNI_RECV_BYTES / 2 ||
+        op->into == op->home->data || sni_engine_unread_bytes(session->engine) > 0 ||
+        !io->ops->retract(io, op))
+        return;
+    sni_block_unref(op->home);
+    op->home = NULL;
+}
+
 /* It does not receive, and is told nevertheless when its peer leaves. */
 static void
 watch_hangup(sni_session *session)
@@ -452,6 +468,7 @@ sni_session_receive(sni_session *session)
     sni_io *io = session->sock->loop->io;
     int row;
 
+    aim_anew(session);
     for (row = 0; row < SNI_RECVS_IN_A_ROW && may_receive(session); row++) {
         aim(session);
         if (!io->ops->submit(io, &session->recv))

@@ -23,7 +23,7 @@ open_engine(sni_session *session)
     sni_engine_cfg cfg = {
         .alloc = loop->body_allocator,
         .windows = loop->recv_blocks,
-        .bodies = loop->bodies,
+        .bodies = &loop->bodies,
         .outq = session->pipe != NULL ? &session->pipe->outq : NULL,
         .type = sock->type,
         .identity = sni_bytes(opts->identity, opts->identity_size),

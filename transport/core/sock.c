@@ -650,10 +650,11 @@ send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
     if (data == NULL && size > 0)
         return no_data(sock);
     /* Bodies that will be copied into the batch need no copy before that. */
-    if (size > SENNIT_MSG_INLINE_MAX && size < SNI_COPY_MAX_BYTES)
+    if (size < SNI_COPY_MAX_BYTES)
         sni_msg_borrow(sni_msg_of(&msg), data, size);
     else
-        err = sennit_msg_init_copy(&msg, data, size);
+        err = sni_msg_init_copy(sni_msg_of(&msg), sni_bytes(data, size),
+                                &sock->loop->bodies);
     if (err == SENNIT_OK)
         err = send_frame(sock, &msg, flags);
     else
@@ -685,7 +686,7 @@ receive_bytes(sennit_sock *sock, void *data, size_t size, size_t *size_out,
         sennit_bytes body = sennit_msg_bytes(&msg);
 
         if (size > 0 && body.size > 0)
-            memcpy(data, body.data, body.size < size ? body.size : size);
+            sni_body_copy(data, body.data, body.size < size ? body.size : size);
         if (size_out != NULL)
             *size_out = body.size;
     }

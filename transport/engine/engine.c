@@ -269,8 +269,8 @@ sni_engine_feed(sni_engine *engine, sennit_bytes in, sni_block *home, sennit_tim
         return engine->err;
     if (in.size == 0)
         return end_of_stream(engine);
-    if (sni_window_add(&engine->in.window, engine->alloc, engine->in.windows, in, home) !=
-        SENNIT_OK)
+    if (sni_window_add(&engine->in.window, engine->in.bodies, engine->in.windows, in,
+                       home) != SENNIT_OK)
         return broken_no_memory(engine);
     while (parse == SNI_PARSE_DONE) {
         switch (engine->state) {

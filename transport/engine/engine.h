@@ -2,6 +2,7 @@
 #ifndef SENNIT_ENGINE_ENGINE_H
 #define SENNIT_ENGINE_ENGINE_H
 
+#include "base/bodies.h"
 #include "engine/outq.h"
 #include "wire/socktype.h"
 
@@ -24,9 +25,9 @@ typedef struct sni_engine sni_engine;
 typedef struct sni_engine_cfg {
     const sennit_allocator *alloc;
     sni_pool *windows; /* receive blocks of SNI_RECV_BYTES */
-    sni_pool *bodies;  /* blocks of SNI_BODY_BYTES, or NULL: none are recycled */
-    sni_outq *outq;    /* data to send; borrowed, may hold messages already;
-                          NULL: none until sni_engine_set_outq() */
+    sni_bodies *bodies;
+    sni_outq *outq; /* data to send; borrowed, may hold messages already;
+                       NULL: none until sni_engine_set_outq() */
     sennit_sock_type type;
     sennit_bytes identity; /* ours; borrowed until open returns */
     bool admits;           /* our READY waits for sni_engine_admit(), see there */

@@ -190,6 +190,16 @@ scan_data(sni_inbound *in, const sni_frame_head *head, size_t size)
     in->window.scanned += size;
 }
 
+/* A peer that has sent so much once may have as much kept for it at once again. */
+static inline void
+prove(sni_inbound *in)
+{
+    size_t whole = in->window.scanned - in->window.parsed;
+
+    if (whole > in->proven && whole <= UINT32_MAX)
+        in->proven = (uint32_t)whole;
+}
+
 sni_scan_result
 sni_inbound_scan(sni_inbound *in, sni_scan *scan)
 {
@@ -225,6 +235,7 @@ sni_inbound_scan(sni_inbound *in, sni_scan *scan)
                                 used + (size_t)head.body_size);
         scan_data(in, &head, used + (size_t)head.body_size);
     }
+    prove(in);
     cut_out(window, scan);
     return SNI_SCAN_DONE;
 }
@@ -261,13 +272,11 @@ take_body(sni_inbound *in, uint8_t *body, size_t size, bool more, sni_msg *msg)
 {
     if (size > SENNIT_MSG_INLINE_MAX && size <= SPARSE_BODY_MAX &&
         in->window.filled < SPARSE_WINDOW_MAX) {
-        sni_block *own = size <= SNI_BODY_BYTES && in->bodies != NULL
-                             ? sni_pool_take(in->bodies)
-                             : sni_block_new(in->alloc, size);
+        sni_block *own = sni_bodies_take(in->bodies, size);
 
         if (own == NULL)
             return false;
-        memcpy(own->data, body, size);
+        sni_body_copy(own->data, body, size);
         sni_msg_init_view(msg, own->data, size, own, more, in->peer);
         sni_block_unref(own);
         return true;
@@ -377,6 +386,9 @@ room_wanted(const sni_inbound *in)
         uint64_t missing = used + head.body_size - bytes.size;
         size_t earned = SNI_RECV_BYTES + SNI_RECV_GROWTH * bytes.size;
 
+        if (earned < in->proven)
+            earned = in->proven;
+
         wanted = missing < earned ? (size_t)missing : earned;
         /* The last octets of a frame whose block is as large as the frame. */
         if (missing > sni_window_room(window) && wanted < SNI_RECV_MIN_BYTES)
@@ -403,12 +415,15 @@ sni_inbound_sink(sni_inbound *in, sni_engine_room *room)
     wanted = in->raw ? (size_t)smaller(limit, SNI_RECV_MIN_BYTES) : room_wanted(in);
     size = sni_window_room(window);
     if (size < wanted && size < SNI_RECV_BYTES / 2) {
-        sennit_err err = sni_window_reserve(window, in->alloc, in->windows, wanted);
+        sennit_err err = sni_window_reserve(window, in->bodies, in->windows, wanted);
 
         if (err)
             return err;
         size = sni_window_room(window);
     }
+    /* What follows a large frame goes into a block of its own. */
+    if (window->home->capacity > SNI_RECV_BYTES && size > wanted)
+        size = wanted;
     *room = (sni_engine_room){ window->home->data + window->filled,
                                size < limit ? size : limit, window->home };
     return SENNIT_OK;

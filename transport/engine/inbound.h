@@ -13,7 +13,7 @@ typedef struct sni_inbound {
     /* Of the engine's configuration, which is not kept: idle connections are many. */
     const sennit_allocator *alloc;
     sni_pool *windows;
-    sni_pool *bodies;
+    sni_bodies *bodies;
     uint64_t frame_max_bytes;
     uint64_t message_max_bytes;
     uint32_t message_max_parts;
@@ -27,6 +27,7 @@ typedef struct sni_inbound {
     size_t unread;          /* whole messages in [parsed, scanned) */
     uint64_t message_bytes; /* of the message being scanned */
     uint32_t message_parts;
+    uint32_t proven;    /* octets of whole frames that were here at a time, at most */
     uint64_t quick_max; /* a frame that is the first and last of its message and no
                            larger breaks no limit */
 } sni_inbound;

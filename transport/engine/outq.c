@@ -73,8 +73,8 @@ encode(sni_chunk *chunk, const sni_chunk_pools *pools, const sni_msg *msg, bool 
     out->more = more;
     chunk->used += sni_frame_head_write(at, more, false, size);
     if (copy) {
-        memcpy(chunk->block->data + chunk->used, view ? msg->u.view.data : msg->u.small,
-               size);
+        sni_body_copy(chunk->block->data + chunk->used,
+                      view ? msg->u.view.data : msg->u.small, size);
         chunk->used += size;
         out->body_block = NULL;
     } else {
@@ -301,8 +301,8 @@ push_raw(sni_outq *queue, const sni_msg *msg, bool more)
 
         if (!chunk_reserve(chunk, queue->pools, size))
             return SENNIT_ENOMEM;
-        memcpy(chunk->block->data + chunk->used, view ? msg->u.view.data : msg->u.small,
-               size);
+        sni_body_copy(chunk->block->data + chunk->used,
+                      view ? msg->u.view.data : msg->u.small, size);
         last = append(queue, chunk->block, chunk->used, chunk->used + size, true);
         chunk->used += size;
     } else {

@@ -13,8 +13,7 @@ check(const sni_window *window)
 }
 
 sennit_err
-sni_window_reserve(sni_window *window, const sennit_allocator *alloc, sni_pool *pool,
-                   size_t size)
+sni_window_reserve(sni_window *window, sni_bodies *bodies, sni_pool *pool, size_t size)
 {
     size_t kept = window->filled - window->parsed;
     sni_block *fresh;
@@ -24,11 +23,11 @@ sni_window_reserve(sni_window *window, const sennit_allocator *alloc, sni_pool *
     if (size > SIZE_MAX - kept)
         return SENNIT_ENOMEM;
     fresh = kept + size <= SNI_RECV_BYTES ? sni_pool_take(pool)
-                                          : sni_block_new(alloc, kept + size);
+                                          : sni_bodies_take(bodies, kept + size);
     if (fresh == NULL)
         return SENNIT_ENOMEM;
     if (kept > 0)
-        memcpy(fresh->data, window->home->data + window->parsed, kept);
+        sni_body_copy(fresh->data, window->home->data + window->parsed, kept);
     sni_block_unref(window->home);
     window->home = fresh;
     window->scanned -= window->parsed;
@@ -39,8 +38,8 @@ sni_window_reserve(sni_window *window, const sennit_allocator *alloc, sni_pool *
 }
 
 sennit_err
-sni_window_add(sni_window *window, const sennit_allocator *alloc, sni_pool *pool,
-               sennit_bytes in, sni_block *home)
+sni_window_add(sni_window *window, sni_bodies *bodies, sni_pool *pool, sennit_bytes in,
+               sni_block *home)
 {
     sennit_err err;
 
@@ -57,10 +56,10 @@ sni_window_add(sni_window *window, const sennit_allocator *alloc, sni_pool *pool
         check(window);
         return SENNIT_OK;
     }
-    err = sni_window_reserve(window, alloc, pool, in.size);
+    err = sni_window_reserve(window, bodies, pool, in.size);
     if (err)
         return err;
-    sni_bytes_put(window->home->data + window->filled, in);
+    sni_body_copy(window->home->data + window->filled, in.data, in.size);
     window->filled += in.size;
     check(window);
     return SENNIT_OK;
@@ -76,18 +75,18 @@ sni_window_release_if_empty(sni_window *window)
 }
 
 void
-sni_window_settle(sni_window *window, sni_pool *small)
+sni_window_settle(sni_window *window, sni_bodies *bodies)
 {
     size_t kept = window->filled - window->parsed;
     sni_block *block;
 
-    if (window->home == NULL || window->home->capacity <= SNI_BODY_BYTES ||
-        kept > SNI_BODY_BYTES || small == NULL)
+    if (window->home == NULL || window->home->capacity < SNI_RECV_BYTES ||
+        kept > SNI_BODY_BYTES)
         return;
-    block = sni_pool_take(small);
+    block = sni_bodies_take(bodies, kept);
     if (block == NULL)
         return;
-    memcpy(block->data, window->home->data + window->parsed, kept);
+    sni_body_copy(block->data, window->home->data + window->parsed, kept);
     sni_block_unref(window->home);
     window->home = block;
     window->scanned -= window->parsed;

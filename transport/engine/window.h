@@ -2,7 +2,7 @@
 #ifndef SENNIT_ENGINE_WINDOW_H
 #define SENNIT_ENGINE_WINDOW_H
 
-#include "base/block.h"
+#include "base/bodies.h"
 #include "base/bytes.h"
 
 /* Received bytes that are still needed, in one piece. */
@@ -30,19 +30,19 @@ sni_window_unscanned(const sni_window *window)
 
 /* Adds bytes. They are kept in place when they lie at the end of the window, or
  * when the window is empty and `home` is given; else copied. Errors: ENOMEM. */
-sennit_err sni_window_add(sni_window *window, const sennit_allocator *alloc,
-                          sni_pool *pool, sennit_bytes in, sni_block *home);
+sennit_err sni_window_add(sni_window *window, sni_bodies *bodies, sni_pool *pool,
+                          sennit_bytes in, sni_block *home);
 
 /* Makes room for at least `size` more bytes, moving to another block if need be
  * (views that were handed out stay valid: they hold the old one). Errors: ENOMEM. */
-sennit_err sni_window_reserve(sni_window *window, const sennit_allocator *alloc,
-                              sni_pool *pool, size_t size);
+sennit_err sni_window_reserve(sni_window *window, sni_bodies *bodies, sni_pool *pool,
+                              size_t size);
 
 /* Gives the block back when everything has been handed out. */
 void sni_window_release_if_empty(sni_window *window);
 
-/* What is left moves to a block of `small`, if it fits one, so that it does not keep a
- * large one from others. Without memory it stays. */
-void sni_window_settle(sni_window *window, sni_pool *small);
+/* What is left, if it is little, moves to a small block, so that it does not keep a large
+ * one from others. Without memory it stays. */
+void sni_window_settle(sni_window *window, sni_bodies *bodies);
 
 #endif /* SENNIT_ENGINE_WINDOW_H */

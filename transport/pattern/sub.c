@@ -140,7 +140,7 @@ send_kept(sni_pattern *pattern, bool more)
 static sennit_err
 send_upstream(sni_pattern *pattern, sni_msg *msg, bool more)
 {
-    sennit_err err = more ? sni_msg_own(msg) : SENNIT_OK;
+    sennit_err err = more ? sni_msg_own(msg, NULL) : SENNIT_OK;
 
     if (err)
         return err;

@@ -438,7 +438,7 @@ end_message(sni_pattern *pattern, sni_subscriber *from)
 static sennit_err
 keep_frame(sni_subscriber *from, sni_msg *msg)
 {
-    sennit_err err = sni_msg_own(msg);
+    sennit_err err = sni_msg_own(msg, NULL);
 
     return err ? err : sni_msgq_push(&from->open, msg, false);
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/bodies.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/limits.h"
+
+/* A little more than a power of two, so that a body of one fits with its head, or with
+ * the end of the frame before it. */
+#define SLACK(size) ((size) / 16)
+
+_Static_assert(SNI_BODY_BYTES << (SNI_BODY_CLASSES - 1) == SNI_BODY_BYTES_MAX,
+               "the last class is for the largest bodies that are recycled");
+
+void
+sni_bodies_init(sni_bodies *bodies, const sennit_allocator *alloc)
+{
+    *bodies = (sni_bodies){ .alloc = alloc };
+}
+
+void
+sni_bodies_fini(sni_bodies *bodies)
+{
+    for (size_t i = 0; i < SNI_BODY_CLASSES; i++)
+        sni_pool_free(bodies->classes[i]);
+    sni_bodies_init(bodies, bodies->alloc);
+}
+
+static sni_pool *
+class_of(sni_bodies *bodies, size_t size)
+{
+    size_t capacity = SNI_BODY_BYTES;
+    size_t i = 0;
+
+    while (capacity + SLACK(capacity) < size) {
+        capacity *= 2;
+        i++;
+    }
+    SNI_ASSERT(i < SNI_BODY_CLASSES);
+    if (bodies->classes[i] == NULL)
+        bodies->classes[i] = sni_pool_new(bodies->alloc, capacity + SLACK(capacity),
+                                          (unsigned)(SNI_BODIES_KEPT_BYTES / capacity));
+    return bodies->classes[i];
+}
+
+sni_block *
+sni_bodies_take(sni_bodies *bodies, size_t size)
+{
+    sni_pool *pool;
+
+    if (size > SNI_BODY_BYTES_MAX + SLACK(SNI_BODY_BYTES_MAX))
+        return sni_block_new(bodies->alloc, size);
+    pool = class_of(bodies, size);
+    return pool != NULL ? sni_pool_take(pool) : NULL;
+}
+
+#ifndef NDEBUG
+void
+sni_body_copy(void *to, const void *from, size_t size)
+{
+    memcpy(to, from, size);
+}
+#endif
