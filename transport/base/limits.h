@@ -120,6 +120,9 @@
 /* Sends that follow a flush within this time are gathered. */
 #define SNI_GATHER_NS (20u * 1000u)
 
+/* The longest that a wait may spin. */
+#define SNI_SPIN_MAX_US 1000u
+
 /* How often the thread of a hosted loop looks while callers come and go: what they have
  * gathered waits no longer for somebody to send it. */
 #define SNI_HOST_TICK_NS (500u * 1000u)

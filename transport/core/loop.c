@@ -15,6 +15,7 @@
 #include "core/sock.h"
 #include "core/watch.h"
 #include "io/backend.h"
+#include "io/thread.h"
 
 /* Blocks kept for reuse: enough for a busy loop, small enough to forget. */
 #define RECV_BLOCKS_KEPT  32u
@@ -149,9 +150,32 @@ enter_context(sennit_loop *loop, sennit_context *context)
     return SENNIT_OK;
 }
 
+/* Whether a loop can be opened so, whatever the system says. */
+static sennit_err
+check_opts(const sennit_loop_opts *opts)
+{
+    const sennit_allocator *alloc = opts->allocator;
+
+    if (alloc != NULL &&
+        (alloc->acquire == NULL || alloc->resize == NULL || alloc->release == NULL))
+        return SENNIT_EINVAL;
+    if (opts->spin_us > SNI_SPIN_MAX_US)
+        return SENNIT_EINVAL;
+    /* The peer would have to wait for the one that waits for it. */
+    if (opts->spin_us > 0 && sni_cpus(NULL, 0) < 2)
+        return SENNIT_ENOTSUP;
+    /* A ring is of one thread. */
+    if (opts->hosted && opts->backend == SENNIT_BACKEND_URING)
+        return SENNIT_ENOTSUP;
+    if (opts->context != NULL && sni_context_inherited(opts->context))
+        return SENNIT_ESTATE;
+    return SENNIT_OK;
+}
+
 sennit_err
 sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
 {
+    static const sennit_loop_opts defaults = SENNIT_LOOP_OPTS_DEFAULT;
     const sennit_allocator *alloc = &sni_alloc_default;
     choice chosen = { SENNIT_BACKEND_AUTO, NULL };
     sennit_loop *loop;
@@ -159,27 +183,24 @@ sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
 
     if (out == NULL)
         return SENNIT_EINVAL;
-    if (opts != NULL)
-        chosen.wanted = opts->backend;
-    /* A ring is of one thread. */
-    if (opts != NULL && opts->hosted) {
-        if (chosen.wanted == SENNIT_BACKEND_URING)
-            return SENNIT_ENOTSUP;
-        if (chosen.wanted == SENNIT_BACKEND_AUTO)
-            chosen.wanted = SENNIT_BACKEND_EPOLL;
-    }
-    if (opts != NULL && opts->allocator != NULL)
+    if (opts == NULL)
+        opts = &defaults;
+    err = check_opts(opts);
+    if (err)
+        return err;
+    chosen.wanted = opts->backend;
+    if (opts->hosted && chosen.wanted == SENNIT_BACKEND_AUTO)
+        chosen.wanted = SENNIT_BACKEND_EPOLL;
+    if (opts->allocator != NULL)
         alloc = opts->allocator;
-    if (opts != NULL && opts->context != NULL && sni_context_inherited(opts->context))
-        return SENNIT_ESTATE;
-    if (alloc->acquire == NULL || alloc->resize == NULL || alloc->release == NULL)
-        return SENNIT_EINVAL;
     err = sni_loop_open_with(&loop, alloc, open_chosen, &chosen);
-    if (err == SENNIT_OK && opts != NULL)
-        loop->io->resolver = opts->resolver;
-    if (err == SENNIT_OK && opts != NULL && opts->context != NULL)
+    if (err)
+        return err;
+    loop->io->resolver = opts->resolver;
+    loop->io->spin_ns = (sennit_time)opts->spin_us * 1000u;
+    if (opts->context != NULL)
         err = enter_context(loop, opts->context);
-    if (err == SENNIT_OK && opts != NULL && opts->hosted) {
+    if (err == SENNIT_OK && opts->hosted) {
         err = sni_drive_open(loop);
         if (err)
             sennit_loop_close(loop);

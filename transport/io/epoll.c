@@ -278,10 +278,25 @@ on_edge(epoll_io *epoll, const struct epoll_event *event)
 }
 
 static int
+wait_events(epoll_io *epoll, struct epoll_event *events, sennit_time until)
+{
+    sni_io *io = &epoll->real.io;
+    sennit_time end = 0;
+
+    while (sni_real_spins(io, &end, until)) {
+        int n = epoll_wait(epoll->epoll_fd, events, WAIT_EVENTS, 0);
+
+        if (n != 0)
+            return n;
+    }
+    return epoll_wait(epoll->epoll_fd, events, WAIT_EVENTS,
+                      sni_real_timeout_ms(io, until));
+}
+
+static int
 wait_edges(epoll_io *epoll, sennit_time until)
 {
     struct epoll_event events[WAIT_EVENTS];
-    int timeout_ms;
     int n;
 
     if (sni_real_inherited(&epoll->real.io)) {
@@ -290,8 +305,7 @@ wait_edges(epoll_io *epoll, sennit_time until)
     }
     if (!sni_op_queue_empty(&epoll->real.done))
         until = 0;
-    timeout_ms = sni_real_timeout_ms(&epoll->real.io, until);
-    n = epoll_wait(epoll->epoll_fd, events, WAIT_EVENTS, timeout_ms);
+    n = wait_events(epoll, events, until);
     if (n < 0)
         return errno == EINTR ? -1 : 0;
     for (int i = 0; i < n; i++)

@@ -183,6 +183,8 @@ struct sni_io {
     sni_pool *recv_blocks; /* of SNI_RECV_BYTES; borrowed from the loop */
 
     sennit_resolver resolver; /* set by the loop; resolve == NULL: the system's */
+    sennit_time spin_ns;      /* likewise; so long a wait looks again and again before it
+                                 sleeps */
     const char *why;          /* the last listen, adopt or dial that failed: what did, or
                                  NULL */
 };

@@ -344,6 +344,19 @@ sni_real_timeout_ms(sni_io *io, sennit_time until)
 }
 
 bool
+sni_real_spins(sni_io *io, sennit_time *end, sennit_time until)
+{
+    sennit_time now;
+
+    if (io->spin_ns == 0 || until == 0)
+        return false;
+    now = sni_real_now(io);
+    if (*end == 0)
+        *end = now + io->spin_ns < until ? now + io->spin_ns : until;
+    return now < *end;
+}
+
+bool
 sni_real_wait(sni_io *io, int bell, sennit_time until)
 {
     struct pollfd files[] = {
@@ -354,7 +367,11 @@ sni_real_wait(sni_io *io, int bell, sennit_time until)
     sennit_time left = until > now ? until - now : 0;
     struct timespec timeout = { .tv_sec = (time_t)(left / 1000000000u),
                                 .tv_nsec = (long)(left % 1000000000u) };
+    sennit_time end = 0;
 
+    while (sni_real_spins(io, &end, until))
+        if (poll(files, 2, 0) > 0)
+            return true;
     return ppoll(files, 2, until == SENNIT_NEVER ? NULL : &timeout, NULL) >= 0 ||
            errno != EINTR;
 }

@@ -115,6 +115,10 @@ int sni_real_collect(sni_real *real, sni_op **out, int max);
  * hour; -1: for ever. */
 int sni_real_timeout_ms(sni_io *io, sennit_time until);
 
+/* For a wait until `until` that looks before it sleeps: whether it looks once more.
+ * `*end` begins as 0. */
+bool sni_real_spins(sni_io *io, sennit_time *end, sennit_time until);
+
 /* By the backend's descriptor. */
 bool sni_real_wait(sni_io *io, int bell, sennit_time until);
 

@@ -440,6 +440,12 @@ sni_ring_enter(sni_ring *ring, sennit_time until)
 }
 
 bool
+sni_ring_completed(const sni_ring *ring)
+{
+    return io_uring_cq_ready(&ring->uring) > 0;
+}
+
+bool
 sni_ring_next(sni_ring *ring, struct io_uring_cqe *out)
 {
     struct io_uring_cqe *cqe;

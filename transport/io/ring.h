@@ -63,6 +63,9 @@ struct msghdr *sni_ring_message(sni_ring *ring, const struct io_uring_sqe *sqe);
  * none if there is nothing to do. False: a signal ended the wait. */
 bool sni_ring_enter(sni_ring *ring, sennit_time until);
 
+/* Whether sni_ring_next() gives something. */
+bool sni_ring_completed(const sni_ring *ring);
+
 /* A descriptor that is readable from when something is completed, or would be by
  * entering, until sni_ring_hush(); and while `wake_fd` is. -1: none is to be had. */
 int sni_ring_watch(sni_ring *ring, int wake_fd);

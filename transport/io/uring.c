@@ -729,6 +729,7 @@ static int
 uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
 {
     uring_io *uring = uring_of(io);
+    sennit_time end = 0;
     bool entered;
     int count;
 
@@ -739,6 +740,9 @@ uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
     feed_starved(uring, sni_ring_recycle(&uring->ring));
     if (!make_all(uring) || !sni_op_queue_empty(&uring->real.done))
         until = 0;
+    while (sni_real_spins(io, &end, until))
+        if (!sni_ring_enter(&uring->ring, 0) || sni_ring_completed(&uring->ring))
+            until = 0;
     entered = sni_ring_enter(&uring->ring, until);
     while (sni_ring_hush(&uring->ring))
         (void)sni_ring_enter(&uring->ring, 0);

@@ -11,19 +11,19 @@
  * An owned loop and everything opened on it belong to the thread that opened the loop; no
  * lock is on their way. The exceptions are sennit_loop_post() and sennit_loop_stop().
  *
- * A hosted loop (sennit_loop_opts.hosted) and its sockets may be used by any threads, also
- * one socket by several at once. Each call is whole: one is inside at a time, and a frame
- * with SENNIT_MORE keeps other threads' frames out until the thread has sent (or received)
- * the last of the message. A call that waits lets the others in, and waits for the kernel
- * itself, so nothing is handed from thread to thread. A thread of the loop's own goes on
- * while nobody waits: connects, heartbeats, what was gathered, timers, posted calls.
- * Callbacks run on whichever thread does that, one at a time and under no lock of the
- * library; they may call everything but what waits (ESTATE). sennit_timer_stop(),
+ * A hosted loop (sennit_loop_opts.hosted) and its sockets may be used by any threads,
+ * also one socket by several at once. Each call is whole: one is inside at a time, and a
+ * frame with SENNIT_MORE keeps other threads' frames out until the thread has sent (or
+ * received) the last of the message. A call that waits lets the others in, and waits for
+ * the kernel itself, so nothing is handed from thread to thread. A thread of the loop's
+ * own goes on while nobody waits: connects, heartbeats, what was gathered, timers, posted
+ * calls. Callbacks run on whichever thread does that, one at a time and under no lock of
+ * the library; they may call everything but what waits (ESTATE). sennit_timer_stop(),
  * sennit_sock_on_ready() and sennit_sock_close() on another thread wait until a callback
  * for that timer or socket is over, so hold no lock that it takes.
- * Closing a socket, or the loop, ends calls that wait on it with ECLOSED; no call may begin
- * after that. sennit_loop_turn() and _run() are for owned loops, as are proxies. A signal
- * ends (EINTR) the wait of at most one thread.
+ * Closing a socket, or the loop, ends calls that wait on it with ECLOSED; no call may
+ * begin after that. sennit_loop_turn() and _run() are for owned loops, as are proxies. A
+ * signal ends (EINTR) the wait of at most one thread.
  *
  * Wrong use: what is NULL and must not be, a handle, a message, a place for a result or
  * memory of more than 0 octets, is EINVAL; calls that have no such result do nothing, or
@@ -281,6 +281,10 @@ typedef struct sennit_loop_opts {
     sennit_resolver resolver; /* resolve == NULL: getaddrinfo(3) */
     bool hosted;              /* any thread may use it and its sockets: see the beginning.
                                  Starts a thread; takes epoll */
+    uint32_t spin_us;         /* so long a wait looks again and again before it sleeps, 0
+                                 (not at all) .. 1000: a round trip of two that spin takes
+                                 half as long, and a processor each. 20 is enough for a
+                                 peer that answers at once */
     /* Called by sennit_loop_open(), at most once, with what sennit_loop_notice() says.
      * NULL: nobody is told. It must not call the library. */
     void (*notice)(void *arg, const char *sentence);
@@ -289,16 +293,16 @@ typedef struct sennit_loop_opts {
 
 #define SENNIT_LOOP_OPTS_DEFAULT                                                         \
     {                                                                                    \
-        SENNIT_BACKEND_AUTO, NULL, NULL, { NULL, NULL }, false, NULL, NULL               \
+        SENNIT_BACKEND_AUTO, NULL, NULL, { NULL, NULL }, false, 0, NULL, NULL            \
     }
 
 /* Opens a loop that the calling thread owns, or a hosted one. `opts` may be NULL
- * (defaults). Starts no thread, unless it is hosted. Installs no signal handler; SIGPIPE is
- * never raised.
- * Errors: ENOMEM, EMFILE, ENOTSUP and EACCES (this backend cannot be had:
- *         sennit_backend_probe() says why), EINVAL (allocator with only some functions
- *         set; no such backend, also in SENNIT_BACKEND), ESTATE (the context is inherited
- *         from before a fork). */
+ * (defaults). Starts no thread, unless it is hosted. Installs no signal handler; SIGPIPE
+ * is never raised. Errors: ENOMEM, EMFILE, ENOTSUP and EACCES (this backend cannot be
+ * had: sennit_backend_probe() says why), EINVAL (allocator with only some functions set;
+ * spin_us; no such backend, also in SENNIT_BACKEND), ENOTSUP also of spin_us where this
+ * thread may use one processor only, ESTATE (the context is inherited from before a
+ * fork). */
 SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
                                        const sennit_loop_opts *opts) SENNIT_MUST_CHECK;
 
@@ -822,13 +826,13 @@ enum {
 SENNIT_API unsigned sennit_sock_ready(sennit_sock *sock);
 
 /* For other event loops: a descriptor that is readable (level-triggered) while the socket
- * is ready for one of `interest`, and, of an owned loop, also while the loop has something
- * to do, its timers included. When it is, call sennit_sock_ready(), which does that first
- * (callbacks of the loop run inside; errors of that turn are told by the next call), or
- * receive until EAGAIN; nothing else is needed, neither a timeout nor sennit_loop_fd(). A
- * closed socket's is readable until it is gone. The socket owns the descriptor: poll it,
- * and nothing else. A second call changes `interest`.
- * Gives: `*fd`. Errors: EINVAL, EMFILE, ENOMEM, ECLOSED, ETHREAD. */
+ * is ready for one of `interest`, and, of an owned loop, also while the loop has
+ * something to do, its timers included. When it is, call sennit_sock_ready(), which does
+ * that first (callbacks of the loop run inside; errors of that turn are told by the next
+ * call), or receive until EAGAIN; nothing else is needed, neither a timeout nor
+ * sennit_loop_fd(). A closed socket's is readable until it is gone. The socket owns the
+ * descriptor: poll it, and nothing else. A second call changes `interest`. Gives: `*fd`.
+ * Errors: EINVAL, EMFILE, ENOMEM, ECLOSED, ETHREAD. */
 SENNIT_API sennit_err sennit_sock_fd(sennit_sock *sock, unsigned interest,
                                      int *fd) SENNIT_MUST_CHECK;
 
