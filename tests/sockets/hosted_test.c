@@ -552,6 +552,38 @@ a_hosted_loop_is_turned_by_nobody_else(void **state)
     sennit_loop_close(loop);
 }
 
+/* Room for one descriptor after the other, until it is enough. */
+static void
+without_descriptors_it_cannot_be_opened(void **state)
+{
+    struct rlimit before;
+    struct rlimit few;
+    sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_loop *loop = NULL;
+    int fds[64];
+    int count = 0;
+    int refused = 0;
+
+    (void)state;
+    opts.hosted = true;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 48;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    while (count < 64 && (fds[count] = dup(0)) >= 0)
+        count++;
+    while (sennit_loop_open(&loop, &opts) == SENNIT_EMFILE) {
+        refused++;
+        close(fds[--count]);
+    }
+    assert_non_null(loop);
+    assert_int_equal(refused, 3);
+    sennit_loop_close(loop);
+    while (count > 0)
+        close(fds[--count]);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 static void *
 fail_in_its_own_way(void *arg)
 {
@@ -703,6 +735,7 @@ main(void)
         cmocka_unit_test(callbacks_come_one_at_a_time_and_may_not_wait),
         cmocka_unit_test(callbacks_run_under_no_lock_of_the_library),
         cmocka_unit_test(a_hosted_loop_is_turned_by_nobody_else),
+        cmocka_unit_test(without_descriptors_it_cannot_be_opened),
         cmocka_unit_test(each_thread_is_told_why_its_own_call_failed),
         cmocka_unit_test(a_forked_child_closes_its_copy_and_the_parent_goes_on),
         cmocka_unit_test(a_receive_is_woken_in_the_thread_that_waits),

@@ -678,6 +678,34 @@ a_peer_gets_a_long_name(const void *arg)
 static const sennit_resolver own_resolver = { .resolve = resolve };
 static const transport ways[] = { TCP, IPC, INPROC };
 
+/* ---- hosted loops -------------------------------------------------------- */
+
+static void
+a_hosted_loop_is_opened_and_carries_a_message(const void *arg)
+{
+    sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_sock_opts sock_opts = net_opts();
+    sennit_loop *loop;
+    sennit_sock *pull;
+    sennit_sock *push;
+    size_t size;
+    sennit_err err;
+    int fd;
+
+    (void)arg;
+    opts.hosted = true;
+    WORKS(err, sennit_loop_open(&loop, &opts));
+    WORKS(err, sennit_sock_open(&pull, loop, SENNIT_PULL, &sock_opts));
+    WORKS(err, sennit_sock_open(&push, loop, SENNIT_PUSH, &sock_opts));
+    WORKS(err, sennit_sock_fd(pull, SENNIT_READABLE, &fd));
+    WORKS(err, sennit_sock_bind(pull, "inproc://hosted"));
+    WORKS(err, sennit_sock_connect(push, "inproc://hosted"));
+    WORKS(err, sennit_sock_send_bytes(push, LONG, sizeof LONG, 0));
+    WORKS(err, sennit_sock_recv_bytes(pull, NULL, 0, &size, 0));
+    assert_int_equal(size, sizeof LONG);
+    sennit_loop_close(loop);
+}
+
 typedef struct scenario {
     void (*run)(const void *arg);
     const void *arg;
@@ -691,7 +719,7 @@ survives(void **state)
     assert_true(fail_malloc_every(s->run, s->arg) > 3);
 }
 
-#define TESTS (COUNT(between) + 2 * COUNT(ways) + 10)
+#define TESTS (COUNT(between) + 2 * COUNT(ways) + 11)
 
 static struct CMUnitTest tests[TESTS];
 static scenario scenarios[TESTS];
@@ -729,6 +757,8 @@ main(void)
         a_message_with_a_subscription_in_it_is_not_torn, &(const bool){ true });
     add("the system finds a host", "", a_host_is_found, NULL);
     add("a resolver finds a host", "", a_host_is_found, &own_resolver);
+    add("a hosted loop is opened and carries a message", "",
+        a_hosted_loop_is_opened_and_carries_a_message, NULL);
     add("options are set", "", options_are_set, NULL);
     for (size_t i = 0; i < COUNT(ways); i++)
         add("plain memory is sent over", transport_names[ways[i]], plain_memory_is_sent,
