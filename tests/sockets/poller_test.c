@@ -462,19 +462,6 @@ what_makes_no_sense_is_refused_with_a_reason(void **state)
     assert_non_null(strstr(sennit_poller_why(p), "sennit_poller_restart()"));
     assert_int_equal(sennit_poller_restart(p, fd_id, 0, 0), SENNIT_ENOTSUP);
     assert_non_null(strstr(sennit_poller_why(p), "sennit_poller_change()"));
-    {
-        sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
-        sennit_loop *hosted;
-        sennit_sock *sock;
-
-        opts.hosted = true;
-        assert_int_equal(sennit_loop_open(&hosted, &opts), SENNIT_OK);
-        assert_int_equal(sennit_sock_open(&sock, hosted, SENNIT_PULL, NULL), SENNIT_OK);
-        assert_int_equal(sennit_poller_add_sock(p, sock, SENNIT_READABLE, NULL, NULL),
-                         SENNIT_ENOTSUP);
-        assert_non_null(strstr(sennit_poller_why(p), "hosted"));
-        sennit_loop_close(hosted);
-    }
     close_both(fds);
     assert_int_equal(sennit_poller_add_fd(p, fds[1], SENNIT_WRITABLE, NULL, NULL),
                      SENNIT_EINVAL);
@@ -989,6 +976,296 @@ two_loops_of_a_thread_talk_through_one_wait(void **state)
     finish();
 }
 
+/* ---- hosted loops ------------------------------------------------------ */
+
+static sennit_loop *hosted;
+
+static void
+begin_hosted(sennit_context *context)
+{
+    sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
+
+    begin();
+    opts.hosted = true;
+    opts.context = context;
+    assert_int_equal(sennit_loop_open(&hosted, &opts), SENNIT_OK);
+}
+
+static void
+finish_hosted(void)
+{
+    sennit_loop_close(hosted);
+    finish();
+}
+
+static sennit_sock *
+hosted_sock(sennit_sock_type type, const sennit_sock_opts *opts)
+{
+    sennit_sock_opts defaults = net_opts();
+    sennit_sock *sock;
+
+    assert_int_equal(
+        sennit_sock_open(&sock, hosted, type, opts != NULL ? opts : &defaults),
+        SENNIT_OK);
+    return sock;
+}
+
+/* `push` in the test's own loop, `pull` in the hosted one. */
+static void
+join_hosted(sennit_sock **push, sennit_sock **pull, const sennit_sock_opts *opts)
+{
+    *pull = hosted_sock(SENNIT_PULL, opts);
+    assert_int_equal(sennit_sock_bind(*pull, "tcp://127.0.0.1:*"), SENNIT_OK);
+    *push = net_sock(&n, SENNIT_PUSH, NULL);
+    net_connect(*push, sennit_sock_last_endpoint(*pull));
+    assert_int_equal(sennit_sock_wait_connections(*push, 1, DEADLINE_MS), SENNIT_OK);
+}
+
+static void
+a_hosted_socket_is_told_until_it_is_read(void **state)
+{
+    sennit_sock *push;
+    sennit_sock *pull;
+    char octet;
+    uint64_t id;
+
+    (void)state;
+    begin_hosted(NULL);
+    join_hosted(&push, &pull, NULL);
+    id = add_sock(pull, SENNIT_READABLE);
+    assert_int_equal(try_wait(), SENNIT_EAGAIN);
+    for (int i = 0; i < 100; i++) {
+        net_send(push, "1");
+        net_send(push, "2");
+        sennit_sock_flush(push);
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(await(id), SENNIT_READABLE);
+            assert_int_equal(await(id), SENNIT_READABLE);
+            assert_ptr_equal(events[0].sock, pull);
+            assert_int_equal(
+                sennit_sock_recv_bytes(pull, &octet, 1, NULL, SENNIT_DONTWAIT),
+                SENNIT_OK);
+        }
+        assert_int_equal(try_wait(), SENNIT_EAGAIN);
+    }
+    finish_hosted();
+}
+
+static void
+a_hosted_socket_is_writable_while_it_has_room(void **state)
+{
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *push;
+    sennit_sock *pull;
+    unsigned sent = 0;
+    uint64_t id;
+
+    (void)state;
+    begin_hosted(NULL);
+    opts.send_hwm_msgs = 10;
+    push = hosted_sock(SENNIT_PUSH, &opts);
+    id = add_sock(push, SENNIT_READABLE | SENNIT_WRITABLE);
+    /* There is nobody yet. */
+    assert_int_equal(try_wait(), SENNIT_EAGAIN);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    assert_int_equal(sennit_sock_connect(push, net_bind(pull, IPC)), SENNIT_OK);
+    while (try_wait() == SENNIT_OK) {
+        assert_int_equal(told_of(id), SENNIT_WRITABLE);
+        if (sennit_sock_send_bytes(push, "x", 1, SENNIT_DONTWAIT) == SENNIT_OK)
+            sent++;
+    }
+    assert_true(sent >= 10);
+    /* Until the other end, which has not moved so far, takes some. */
+    NET_UNTIL(&n, (sennit_sock_ready(pull) & SENNIT_READABLE) != 0);
+    assert_int_equal(await(id), SENNIT_WRITABLE);
+    finish_hosted();
+}
+
+static void
+events_of_a_hosted_socket_are_told_until_they_are_read(void **state)
+{
+    sennit_sock *push;
+    sennit_sock *pull;
+    sennit_event event;
+    uint64_t id;
+
+    (void)state;
+    begin_hosted(NULL);
+    join_hosted(&push, &pull, NULL);
+    id = add_sock(pull, SENNIT_EVENTS);
+    do {
+        assert_int_equal(await(id), SENNIT_EVENTS);
+        assert_int_equal(sennit_sock_next_event(pull, &event), SENNIT_OK);
+    } while (event.kind != SENNIT_EVENT_READY);
+    assert_int_equal(try_wait(), SENNIT_EAGAIN);
+    assert_int_equal(sennit_poller_change(p, id, 0), SENNIT_OK);
+    sennit_sock_close(push);
+    NET_UNTIL(&n, net_stats(pull).connections == 0);
+    assert_int_equal(try_wait(), SENNIT_EAGAIN);
+    assert_int_equal(sennit_poller_change(p, id, SENNIT_EVENTS), SENNIT_OK);
+    assert_int_equal(await(id), SENNIT_EVENTS);
+    finish_hosted();
+}
+
+static void *
+close_sock_elsewhere(void *arg)
+{
+    sennit_sock_close(arg);
+    return NULL;
+}
+
+static void *
+close_loop_elsewhere(void *arg)
+{
+    sennit_loop_close(arg);
+    return NULL;
+}
+
+/* One while it waits, the others with their loop. */
+static void
+hosted_sockets_that_another_thread_closes_are_told(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        pthread_t thread;
+        uint64_t ids[3];
+        sennit_sock *first;
+
+        begin_hosted(NULL);
+        first = hosted_sock(SENNIT_PULL, NULL);
+        ids[0] = add_sock(first, SENNIT_READABLE);
+        ids[1] = add_sock(hosted_sock(SENNIT_PULL, NULL), SENNIT_READABLE);
+        ids[2] = add_sock(hosted_sock(SENNIT_PULL, NULL), SENNIT_READABLE);
+        assert_int_equal(pthread_create(&thread, NULL, close_sock_elsewhere, first), 0);
+        assert_int_equal(await(ids[0]), SENNIT_GONE);
+        assert_null(events[0].sock);
+        assert_ptr_equal(events[0].key, first);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(pthread_create(&thread, NULL, close_loop_elsewhere, hosted), 0);
+        /* Taken out before it is told, or when it is gone: whichever comes first. */
+        (void)sennit_poller_remove(p, ids[1]);
+        if (i & 1)
+            assert_int_equal(await(ids[2]), SENNIT_GONE);
+        finish();
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+}
+
+static void
+a_shutdown_is_heard_from_hosted_loops(void **state)
+{
+    sennit_context *context;
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(sennit_context_open(&context, NULL), SENNIT_OK);
+    begin_hosted(context);
+    (void)add_sock(hosted_sock(SENNIT_PULL, NULL), SENNIT_READABLE);
+    assert_int_equal(pthread_create(&thread, NULL, shut_down, context), 0);
+    assert_int_equal(sennit_poller_wait(p, events, MAX_EVENTS, -1, &told), SENNIT_ETERM);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(try_wait(), SENNIT_EAGAIN);
+    sennit_loop_close(hosted);
+    assert_int_equal(sennit_context_close(context), SENNIT_OK);
+    finish();
+}
+
+#define DRINKERS 4
+#define DRINKS   4000u
+
+typedef struct drinker {
+    sennit_sock *pull;
+    unsigned got;
+    uint64_t sum;
+    bool wrong;
+} drinker;
+
+/* Each has a poller of its own, and ends by the 0 that it gets. */
+static void *
+drink(void *arg)
+{
+    drinker *d = arg;
+    sennit_poller_event event;
+    sennit_poller *own;
+    uint64_t number = 1;
+    size_t count;
+
+    d->wrong = true;
+    if (sennit_poller_open(&own, NULL) != SENNIT_OK ||
+        sennit_poller_add_sock(own, d->pull, SENNIT_READABLE, NULL, NULL) != SENNIT_OK)
+        return NULL;
+    while (number != 0 &&
+           sennit_poller_wait(own, &event, 1, DEADLINE_MS, &count) == SENNIT_OK) {
+        if (sennit_sock_recv_bytes(d->pull, &number, sizeof number, NULL,
+                                   SENNIT_DONTWAIT) != SENNIT_OK)
+            continue;
+        d->got++;
+        d->sum += number;
+    }
+    d->wrong = number != 0;
+    sennit_poller_close(own);
+    return NULL;
+}
+
+static void
+several_pollers_share_the_messages_of_one_hosted_socket(void **state)
+{
+    drinker drinkers[DRINKERS] = { { 0 } };
+    pthread_t threads[DRINKERS];
+    sennit_sock *push;
+    sennit_sock *pull;
+    uint64_t sum = 0;
+    unsigned got = 0;
+
+    (void)state;
+    begin_hosted(NULL);
+    join_hosted(&push, &pull, NULL);
+    for (int i = 0; i < DRINKERS; i++) {
+        drinkers[i].pull = pull;
+        assert_int_equal(pthread_create(&threads[i], NULL, drink, &drinkers[i]), 0);
+    }
+    for (uint64_t i = 1; i <= DRINKS; i++)
+        assert_int_equal(sennit_sock_send_bytes(push, &i, sizeof i, 0), SENNIT_OK);
+    for (int i = 0; i < DRINKERS; i++)
+        assert_int_equal(sennit_sock_send_bytes(push, &(uint64_t){ 0 }, 8, 0), SENNIT_OK);
+    sennit_sock_flush(push);
+    for (int i = 0; i < DRINKERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_false(drinkers[i].wrong);
+        got += drinkers[i].got;
+        sum += drinkers[i].sum;
+    }
+    assert_int_equal(got, DRINKS + DRINKERS);
+    assert_int_equal(sum, (uint64_t)DRINKS * (DRINKS + 1) / 2);
+    finish_hosted();
+}
+
+static void
+what_is_added_and_removed_again_and_again_leaves_nothing(void **state)
+{
+    sennit_sock *push;
+    sennit_sock *pull;
+    uint64_t id;
+
+    (void)state;
+    begin_hosted(NULL);
+    join_hosted(&push, &pull, NULL);
+    for (int i = 0; i < 1000; i++) {
+        id = add_sock(pull, SENNIT_READABLE);
+        assert_int_equal(sennit_poller_remove(p, id), SENNIT_OK);
+    }
+    id = add_sock(pull, SENNIT_READABLE);
+    net_send(push, "x");
+    sennit_sock_flush(push);
+    assert_int_equal(await(id), SENNIT_READABLE);
+    /* The poller first, the loop later: it has nobody to tell. */
+    sennit_poller_close(p);
+    net_send(push, "y");
+    sennit_sock_flush(push);
+    assert_int_equal(sennit_poller_open(&p, &n.alloc.allocator), SENNIT_OK);
+    finish_hosted();
+}
+
 /* ---- threads and processes --------------------------------------------- */
 
 static void *
@@ -1141,6 +1418,13 @@ main(void)
         cmocka_unit_test(a_callback_may_wait_with_the_same_poller),
         cmocka_unit_test(calls_and_timers_of_its_loops_run_in_a_wait),
         cmocka_unit_test(two_loops_of_a_thread_talk_through_one_wait),
+        cmocka_unit_test(a_hosted_socket_is_told_until_it_is_read),
+        cmocka_unit_test(a_hosted_socket_is_writable_while_it_has_room),
+        cmocka_unit_test(events_of_a_hosted_socket_are_told_until_they_are_read),
+        cmocka_unit_test(hosted_sockets_that_another_thread_closes_are_told),
+        cmocka_unit_test(a_shutdown_is_heard_from_hosted_loops),
+        cmocka_unit_test(several_pollers_share_the_messages_of_one_hosted_socket),
+        cmocka_unit_test(what_is_added_and_removed_again_and_again_leaves_nothing),
         cmocka_unit_test(it_stays_on_its_thread_and_takes_sockets_of_that_only),
         cmocka_unit_test(a_forked_child_frees_it_and_disturbs_nobody),
         cmocka_unit_test(every_allocation_may_fail_and_a_wait_asks_for_none),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fail_malloc.h"
+#include "sennit/poller.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 #define BYTES(text) ((sennit_bytes){ (const uint8_t *)(text), sizeof(text) - 1 })
@@ -560,6 +561,40 @@ a_host_is_found(const void *arg)
     sennit_loop_close(n.loop);
 }
 
+/* ---- pollers --------------------------------------------------------- */
+
+/* What is between it and the loop's other threads is on malloc, whatever it was given. */
+static void
+a_poller_hears_of_hosted_sockets(const void *arg)
+{
+    sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_poller_event event;
+    sennit_poller *poller;
+    sennit_loop *loop;
+    sennit_sock *socks[3];
+    size_t count = 0;
+    uint64_t id = 0;
+    sennit_err err;
+
+    (void)arg;
+    opts.hosted = true;
+    WORKS(err, sennit_loop_open(&loop, &opts));
+    WORKS(err, sennit_poller_open(&poller, NULL));
+    for (size_t i = 0; i < COUNT(socks); i++) {
+        socks[i] = open_sock(loop, SENNIT_PULL, NULL);
+        WORKS(err, sennit_poller_add_sock(poller, socks[i], SENNIT_READABLE, NULL, &id));
+    }
+    assert_int_equal(sennit_poller_count(poller), COUNT(socks));
+    assert_int_equal(sennit_poller_remove(poller, id), SENNIT_OK);
+    sennit_sock_close(socks[0]);
+    assert_int_equal(sennit_poller_wait(poller, &event, 1, DEADLINE_MS, &count),
+                     SENNIT_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(event.ready, SENNIT_GONE);
+    sennit_poller_close(poller);
+    sennit_loop_close(loop);
+}
+
 /* ---- the rest -------------------------------------------------------- */
 
 static void
@@ -719,7 +754,7 @@ survives(void **state)
     assert_true(fail_malloc_every(s->run, s->arg) > 3);
 }
 
-#define TESTS (COUNT(between) + 2 * COUNT(ways) + 11)
+#define TESTS (COUNT(between) + 2 * COUNT(ways) + 12)
 
 static struct CMUnitTest tests[TESTS];
 static scenario scenarios[TESTS];
@@ -759,6 +794,7 @@ main(void)
     add("a resolver finds a host", "", a_host_is_found, &own_resolver);
     add("a hosted loop is opened and carries a message", "",
         a_hosted_loop_is_opened_and_carries_a_message, NULL);
+    add("a poller hears of hosted sockets", "", a_poller_hears_of_hosted_sockets, NULL);
     add("options are set", "", options_are_set, NULL);
     for (size_t i = 0; i < COUNT(ways); i++)
         add("plain memory is sent over", transport_names[ways[i]], plain_memory_is_sent,

@@ -131,6 +131,7 @@ next_event(sennit_sock *sock, sennit_event *out)
 {
     if (out == NULL)
         return sni_loop_fail(sock->loop, SENNIT_EINVAL, "out is NULL");
+    sni_watch_mark(sock);
     if (!sni_events_pop(&sock->events, out))
         return sni_loop_fail(sock->loop, SENNIT_EAGAIN, "no event waits");
     return SENNIT_OK;

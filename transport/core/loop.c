@@ -13,6 +13,7 @@
 #include "core/listener.h"
 #include "core/retry.h"
 #include "core/sock.h"
+#include "core/tap.h"
 #include "core/watch.h"
 #include "io/backend.h"
 #include "io/thread.h"
@@ -276,6 +277,7 @@ sni_loop_hear_shutdown(sennit_loop *loop)
     for (sni_link *link = loop->socks.next; link != &loop->socks; link = link->next) {
         sennit_sock *sock = SNI_OWNER_OF(link, sennit_sock, link);
 
+        sni_taps_shut(sock);
         if (sock->closed)
             sni_sock_abandon(sock);
     }

@@ -39,12 +39,13 @@ struct sennit_loop {
     const sennit_allocator *body_allocator;
     pthread_t owner;
     struct sni_drive *drive; /* hosted: which thread is inside; NULL: only the owner is */
-    bool attended;        /* there is something to do when a call leaves: for that, or */
-    unsigned watches;     /* ... for descriptors of sockets ... */
-    sni_link stale;       /* ... which may not say what is true, and ... */
-    int alarm;            /* ... the loop's own part of them; -1: none, ... */
-    sennit_time alarm_at; /* ... which is set to then */
-    unsigned forks;       /* when it was opened */
+    bool attended; /* there is something to do when a call leaves: for that, or */
+    unsigned
+        watches; /* ... for descriptors of sockets, and pollers that hear of them ... */
+    sni_link stale;          /* ... which may not say what is true, and ... */
+    int alarm;               /* ... the loop's own part of them; -1: none, ... */
+    sennit_time alarm_at;    /* ... which is set to then */
+    unsigned forks;          /* when it was opened */
     sennit_context *context; /* never NULL */
     sennit_context alone;    /* that, when none was given */
     sni_link in_context;

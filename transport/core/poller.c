@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A wait turns the loops of its sockets, looks at the sockets, and if none is ready has
- * poll(2) wait for the loops' descriptors and the foreign ones together. So a loop costs
- * one descriptor, however many of its sockets are here, and what is foreign is looked at
- * in every wait, also when sockets are always ready.
+/* A wait turns the owned loops of its sockets, looks at the sockets, and if none is ready
+ * has poll(2) wait for the loops' descriptors and the foreign ones together. So a loop
+ * costs one descriptor, however many of its sockets are here, and what is foreign is
+ * looked at in every wait, also when sockets are always ready. Hosted loops turn by
+ * themselves: they say what their sockets are ready for (core/tap.h), and ring the bell
+ * that every poller has.
  *
  * poll(2), and not an epoll instance of its own: it says of each descriptor that it was
  * closed, takes regular files, and finds all that is ready at once. Its cost grows with
@@ -17,12 +19,15 @@
 #include "base/assert.h"
 #include "base/timers.h"
 #include "core/sock.h"
+#include "core/tap.h"
 #include "io/poll.h"
 
-#define SOCK_BITS (SENNIT_READABLE | SENNIT_WRITABLE | SENNIT_EVENTS)
-#define FD_BITS   (SENNIT_READABLE | SENNIT_WRITABLE | SENNIT_URGENT)
-#define SLOTS_MAX (1u << 24)
-#define SLOT_NONE UINT32_MAX
+#define SOCK_BITS       (SENNIT_READABLE | SENNIT_WRITABLE | SENNIT_EVENTS)
+#define FD_BITS         (SENNIT_READABLE | SENNIT_WRITABLE | SENNIT_URGENT)
+#define WRONG_SOCK_BITS "interest has bits other than SENNIT_READABLE, _WRITABLE, _EVENTS"
+#define WRONG_FD_BITS   "interest has bits other than SENNIT_READABLE, _WRITABLE, _URGENT"
+#define SLOTS_MAX       (1u << 24)
+#define SLOT_NONE       UINT32_MAX
 
 typedef enum item_kind { ITEM_SOCK, ITEM_FD, ITEM_TIMER } item_kind;
 
@@ -35,7 +40,9 @@ struct sni_poller_item {
     unsigned got; /* descriptors: in this wait, then 0; sockets: SENNIT_GONE */
 
     sennit_sock *sock; /* NULL: gone */
-    sni_link of_sock;  /* in the socket's */
+    sni_link of_sock;  /* of an owned loop: in the socket's */
+    sni_tap *tap;      /* of a hosted loop, which other threads may close at any time: so
+                          the socket itself is not looked at */
 
     int fd;
 
@@ -66,7 +73,8 @@ struct sennit_poller {
     unsigned forks;
     unsigned waits; /* inside each other, through callbacks */
     const char *why;
-    sni_waker waker;
+    sni_tap_bell *bell;
+    atomic_bool woken; /* by sennit_poller_wake() */
     sni_timers timers;
 
     slot *slots;
@@ -80,7 +88,7 @@ struct sennit_poller {
     size_t loops_capacity;
     size_t loops_count;
 
-    sni_polled *polled; /* room for the waker, all loops and all slots */
+    sni_polled *polled; /* room for the bell, all loops and all slots */
     size_t polled_capacity;
 };
 
@@ -197,10 +205,12 @@ drive_less(sennit_poller *poller, const sennit_loop *loop)
 static void
 forget_sock(item *it)
 {
-    if (it->sock == NULL)
-        return;
-    drive_less(it->poller, it->sock->loop);
+    if (it->tap != NULL)
+        sni_tap_drop(it->tap);
+    else if (it->sock != NULL)
+        drive_less(it->poller, it->sock->loop);
     sni_link_remove(&it->of_sock);
+    it->tap = NULL;
     it->sock = NULL;
 }
 
@@ -257,9 +267,10 @@ sennit_poller_open(sennit_poller **out, const sennit_allocator *allocator)
     poller->why = "";
     poller->first_free = SLOT_NONE;
     sni_timers_init(&poller->timers, &poller->alloc);
-    err = sni_waker_open(&poller->waker);
+    atomic_init(&poller->woken, false);
+    err = sni_tap_bell_new(&poller->bell);
     if (err == SENNIT_OK && !make_room(poller)) {
-        sni_waker_close(&poller->waker);
+        sni_tap_bell_unref(poller->bell);
         err = SENNIT_ENOMEM;
     }
     if (err) {
@@ -290,7 +301,7 @@ sennit_poller_close(sennit_poller *poller)
     for (uint32_t i = 0; i < poller->slots_count; i++)
         if (poller->slots[i].item != NULL)
             free_item(poller->slots[i].item);
-    sni_waker_close(&poller->waker);
+    sni_tap_bell_unref(poller->bell);
     sni_timers_fini(&poller->timers);
     alloc = poller->alloc;
     sni_release(&alloc, poller->slots);
@@ -314,23 +325,43 @@ tell_id(const item *it, uint64_t *id)
         *id = id_of(it->poller, it);
 }
 
+/* It begins to hear of the socket, whose loop the call is inside. */
 static sennit_err
-check_sock(sennit_poller *poller, sennit_sock *sock)
+hear_of(item *it, sennit_sock *sock)
 {
-    sennit_err err = sni_sock_enter(sock);
+    sennit_err err = SENNIT_OK;
 
-    if (err == SENNIT_OK)
-        err = sni_sock_leave(sock, sock->loop->drive != NULL ? SENNIT_ENOTSUP : err);
-    if (err == SENNIT_OK)
-        return SENNIT_OK;
-    if (err == SENNIT_ENOTSUP)
-        return fail(poller, err, "sockets of hosted loops are not built for pollers yet");
-    if (sock == NULL)
-        return fail(poller, err, "sock is NULL");
-    return fail(poller, err,
-                err == SENNIT_ETHREAD
-                    ? "the socket's loop is another thread's: open a poller there"
-                    : sennit_loop_why(sock->loop));
+    it->sock = sock;
+    if (sock->loop->drive != NULL) {
+        err = sni_tap_open(&it->tap, sock, it->poller->bell);
+        if (err)
+            it->sock = NULL;
+    } else {
+        sni_list_push(&sock->pollers, &it->of_sock);
+        drive(it->poller, sock->loop);
+    }
+    return err;
+}
+
+static sennit_err
+add_sock(sennit_poller *poller, sennit_sock *sock, unsigned interest, void *key,
+         uint64_t *id)
+{
+    item *it;
+    sennit_err err;
+
+    if (interest & ~SOCK_BITS)
+        return fail(poller, SENNIT_EINVAL, WRONG_SOCK_BITS);
+    it = new_item(poller, ITEM_SOCK, interest, key);
+    if (it == NULL)
+        return fail(poller, SENNIT_ENOMEM, NULL);
+    err = hear_of(it, sock);
+    if (err) {
+        free_item(it);
+        return fail(poller, err, NULL);
+    }
+    tell_id(it, id);
+    return SENNIT_OK;
 }
 
 sennit_err
@@ -338,24 +369,18 @@ sennit_poller_add_sock(sennit_poller *poller, sennit_sock *sock, unsigned intere
                        void *key, uint64_t *id)
 {
     sennit_err err = enter(poller);
-    item *it;
 
     if (err)
         return err;
-    err = check_sock(poller, sock);
+    if (sock == NULL)
+        return fail(poller, SENNIT_EINVAL, "sock is NULL");
+    err = sni_sock_enter(sock);
     if (err)
-        return err;
-    if (interest & ~SOCK_BITS)
-        return fail(poller, SENNIT_EINVAL,
-                    "interest has bits other than SENNIT_READABLE, _WRITABLE, _EVENTS");
-    it = new_item(poller, ITEM_SOCK, interest, key);
-    if (it == NULL)
-        return fail(poller, SENNIT_ENOMEM, NULL);
-    it->sock = sock;
-    sni_list_push(&sock->pollers, &it->of_sock);
-    drive(poller, sock->loop);
-    tell_id(it, id);
-    return SENNIT_OK;
+        return fail(poller, err,
+                    err == SENNIT_ETHREAD
+                        ? "the socket's loop is another thread's: open a poller there"
+                        : sennit_loop_why(sock->loop));
+    return sni_sock_leave(sock, add_sock(poller, sock, interest, key, id));
 }
 
 sennit_err
@@ -371,8 +396,7 @@ sennit_poller_add_fd(sennit_poller *poller, int fd, unsigned interest, void *key
     if (fd < 0)
         return fail(poller, SENNIT_EINVAL, "fd is negative");
     if (interest & ~FD_BITS)
-        return fail(poller, SENNIT_EINVAL,
-                    "interest has bits other than SENNIT_READABLE, _WRITABLE, _URGENT");
+        return fail(poller, SENNIT_EINVAL, WRONG_FD_BITS);
     if (sni_poll(&polled, 1, 0) == SENNIT_OK && (sni_polled_got(&polled) & SENNIT_GONE))
         return fail(poller, SENNIT_EINVAL, "fd is not open");
     it = new_item(poller, ITEM_FD, interest, key);
@@ -456,15 +480,11 @@ sennit_poller_change(sennit_poller *poller, uint64_t id, unsigned interest)
     switch (it->kind) {
     case ITEM_SOCK:
         if (interest & ~SOCK_BITS)
-            return fail(
-                poller, SENNIT_EINVAL,
-                "interest has bits other than SENNIT_READABLE, _WRITABLE, _EVENTS");
+            return fail(poller, SENNIT_EINVAL, WRONG_SOCK_BITS);
         break;
     case ITEM_FD:
         if (interest & ~FD_BITS)
-            return fail(
-                poller, SENNIT_EINVAL,
-                "interest has bits other than SENNIT_READABLE, _WRITABLE, _URGENT");
+            return fail(poller, SENNIT_EINVAL, WRONG_FD_BITS);
         break;
     case ITEM_TIMER:
         return fail(poller, SENNIT_ENOTSUP,
@@ -535,13 +555,17 @@ expire(sennit_poller *poller)
 static unsigned
 ready_of(const item *it)
 {
-    if (it->got & SENNIT_GONE)
+    unsigned got = it->tap != NULL ? sni_tap_ready(it->tap) : it->got;
+
+    if (got & SENNIT_GONE)
         return SENNIT_GONE;
     switch (it->kind) {
     case ITEM_SOCK:
-        return it->interest == 0 ? 0 : sennit_sock_ready(it->sock) & it->interest;
+        if (it->interest != 0 && it->tap == NULL)
+            got = sni_sock_look(it->sock);
+        return got & it->interest;
     case ITEM_FD:
-        return it->interest == 0 ? 0 : it->got & (it->interest | SENNIT_FAILED);
+        return it->interest == 0 ? 0 : got & (it->interest | SENNIT_FAILED);
     case ITEM_TIMER:
         return it->due_count > 0 ? SENNIT_DUE : 0;
     }
@@ -563,7 +587,7 @@ tell(item *it, unsigned ready, sennit_poller_event *out)
 {
     *out = (sennit_poller_event){ .id = id_of(it->poller, it),
                                   .key = it->key,
-                                  .sock = it->sock,
+                                  .sock = ready == SENNIT_GONE ? NULL : it->sock,
                                   .fd = it->fd,
                                   .ready = ready,
                                   .due_count = it->due_count };
@@ -634,6 +658,12 @@ is_terminated(const sennit_poller *poller)
     for (size_t i = 0; i < poller->loops_count; i++)
         if (sni_loop_terminated(poller->loops[i].loop))
             return true;
+    for (uint32_t i = 0; i < poller->slots_count; i++) {
+        const item *it = poller->slots[i].item;
+
+        if (it != NULL && it->tap != NULL && (sni_tap_ready(it->tap) & SNI_TAP_SHUT))
+            return true;
+    }
     return false;
 }
 
@@ -658,7 +688,7 @@ next_time(sennit_poller *poller, sennit_time until)
     return next;
 }
 
-/* The waker first, then the loops, then the descriptors in the order of their slots. */
+/* The bell first, then the loops, then the descriptors in the order of their slots. */
 static sennit_err
 look(sennit_poller *poller, sennit_time until, bool *woken)
 {
@@ -666,7 +696,7 @@ look(sennit_poller *poller, sennit_time until, bool *woken)
     size_t count = 0;
     sennit_err err;
 
-    polled[count++] = sni_polled_ask(poller->waker.bell, SENNIT_READABLE);
+    polled[count++] = sni_polled_ask(poller->bell->waker.bell, SENNIT_READABLE);
     for (size_t i = 0; i < poller->loops_count; i++)
         polled[count++] =
             sni_polled_ask(sennit_loop_fd(poller->loops[i].loop), SENNIT_READABLE);
@@ -677,7 +707,8 @@ look(sennit_poller *poller, sennit_time until, bool *woken)
             polled[count++] = sni_polled_ask(it->fd, it->interest);
     }
     err = sni_poll(polled, count, until);
-    *woken = sni_waker_hear(&poller->waker, sni_polled_got(&polled[0]) != 0);
+    (void)sni_waker_hear(&poller->bell->waker, sni_polled_got(&polled[0]) != 0);
+    *woken = atomic_exchange_explicit(&poller->woken, false, memory_order_acq_rel);
     count = 1;
     for (size_t i = 0; i < poller->loops_count; i++)
         if (sni_polled_got(&polled[count++]) != 0)
@@ -769,6 +800,8 @@ sennit_poller_wait(sennit_poller *poller, sennit_poller_event *out, size_t max,
 void
 sennit_poller_wake(sennit_poller *poller)
 {
-    if (poller != NULL)
-        sni_waker_wake(&poller->waker);
+    if (poller == NULL)
+        return;
+    atomic_store_explicit(&poller->woken, true, memory_order_release);
+    sni_waker_wake(&poller->bell->waker);
 }

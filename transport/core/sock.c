@@ -6,6 +6,7 @@
 #include "core/dialer.h"
 #include "core/inproc.h"
 #include "core/listener.h"
+#include "core/tap.h"
 #include "wire/socktype.h"
 
 /* ---- observing --------------------------------------------------------- */
@@ -194,6 +195,8 @@ open_sock(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
     sni_link_init(&sock->link);
     sni_link_init(&sock->touched);
     sni_link_init(&sock->pollers);
+    sni_link_init(&sock->taps);
+    sni_link_init(&sock->stale);
     sni_link_init(&sock->pipes);
     sni_link_init(&sock->sessions);
     sni_link_init(&sock->dialers);
@@ -233,6 +236,7 @@ sni_sock_bury(sennit_sock *sock)
         return false;
     sni_pattern_fini(&sock->pattern);
     sni_events_fini(&sock->events);
+    sni_link_remove(&sock->stale);
     sni_watch_stop(sock);
     sni_opts_fini(&loop->allocator, &sock->opts_owned);
     sni_chunk_fini(&sock->chunk);
@@ -309,6 +313,7 @@ close_sock(sennit_sock *sock)
     if (sock->proxy != NULL)
         sni_proxy_lost(sock->proxy);
     sni_poller_lost(&sock->pollers);
+    sni_taps_close(sock);
     sock->closed = true;
     sni_context_dismiss(loop->context);
     sock->on_ready = NULL;

@@ -31,7 +31,9 @@ struct sennit_sock {
     bool in_call;               /* its on_ready callback is running */
     sni_watch *watch;           /* its descriptor; NULL: nobody asked for one */
     struct sennit_proxy *proxy; /* whose socket it is until one of both ends */
-    sni_link pollers;           /* their items of it */
+    sni_link pollers;           /* their items of it; of a hosted loop: */
+    sni_link taps;              /* ... what they hear of it */
+    sni_link stale;             /* in the loop: that, or `watch`, may not be true */
     unsigned calls;             /* blocking calls that wait on it */
     uintptr_t sender;   /* of a hosted loop: the thread that is in the middle of */
     uintptr_t receiver; /* ... a message; 0: none is */

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "core/sock.h"
+#include "core/tap.h"
 #include "io/alarm.h"
 #include "io/bell.h"
 
@@ -54,8 +55,6 @@ sni_watch_start(sennit_sock *sock, unsigned interest, int *fd)
         err = open_fd(sock, watch);
         if (err)
             goto fail_bell;
-        sni_link_init(&watch->stale);
-        watch->sock = sock;
         sock->watch = watch;
         sock->loop->watches++;
         sock->loop->attended = true;
@@ -79,7 +78,6 @@ sni_watch_stop(sennit_sock *sock)
 
     if (watch == NULL)
         return;
-    sni_link_remove(&watch->stale);
     if (watch->fd != watch->bell)
         sni_fd_close(watch->fd);
     sni_bell_close(watch->bell);
@@ -91,16 +89,22 @@ sni_watch_stop(sennit_sock *sock)
 void
 sni_watch_mark(sennit_sock *sock)
 {
-    if (sock->watch != NULL && !sni_link_linked(&sock->watch->stale))
-        sni_list_push(&sock->loop->stale, &sock->watch->stale);
+    if (sock->loop->watches == 0)
+        return;
+    if ((sock->watch != NULL || !sni_list_empty(&sock->taps)) &&
+        !sni_link_linked(&sock->stale))
+        sni_list_push(&sock->loop->stale, &sock->stale);
 }
 
 static void
 update_bell(sennit_sock *sock)
 {
     sni_watch *watch = sock->watch;
-    bool ready = sock->closed || (sni_sock_look(sock) & watch->interest) != 0;
+    bool ready;
 
+    if (watch == NULL)
+        return;
+    ready = sock->closed || (sni_sock_look(sock) & watch->interest) != 0;
     if (ready == watch->rings)
         return;
     watch->rings = ready;
@@ -119,12 +123,14 @@ sni_watch_update(sennit_loop *loop)
 
     sni_list_take(&stale, &loop->stale);
     while ((link = sni_list_first(&stale)) != NULL) {
-        sennit_sock *sock = SNI_OWNER_OF(link, sni_watch, stale)->sock;
+        sennit_sock *sock = SNI_OWNER_OF(link, sennit_sock, stale);
 
         sni_link_remove(link);
         update_bell(sock);
+        sni_taps_update(sock);
         /* A look that stopped at its bound goes on after the next turn. */
-        if (!sock->watch->rings && sni_pattern_pending(&sock->pattern))
+        if (sni_pattern_pending(&sock->pattern) &&
+            (sock->watch == NULL || !sock->watch->rings))
             sni_watch_mark(sock);
     }
     if (loop->alarm < 0)

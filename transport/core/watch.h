@@ -11,10 +11,8 @@
  * alarm of the loop's says. A hosted loop does that by itself.
  *
  * What the bell says is made true whenever a call leaves the loop: sockets that have
- * changed since wait in the loop's list. */
+ * changed since wait in the loop's list. So is what pollers are told (core/tap.h). */
 typedef struct sni_watch {
-    sennit_sock *sock;
-    sni_link stale;
     unsigned interest;
     int bell;
     int fd; /* the bell, or that and the loop's */

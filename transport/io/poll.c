@@ -112,6 +112,6 @@ sni_waker_hear(sni_waker *waker, bool rung)
 {
     if (rung)
         sni_bell_silence(waker->bell);
-    return atomic_load_explicit(&waker->woken, memory_order_relaxed) &&
+    return (rung || atomic_load_explicit(&waker->woken, memory_order_relaxed)) &&
            atomic_exchange_explicit(&waker->woken, false, memory_order_acq_rel);
 }

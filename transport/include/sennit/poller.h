@@ -8,12 +8,15 @@
  * it is so no more. Nothing is starved: when more is ready than there is room for, the
  * next wait begins where this one had to stop.
  *
- * A wait also turns the loops of its sockets: what else they have to do is done, and
- * callbacks run in it, which may add, change and remove. (A descriptor that a callback
- * reads is told once more, if it was readable when the wait had looked.)
+ * A wait also turns the owned loops of its sockets: what else they have to do is done,
+ * and callbacks run in it, which may add, change and remove. (A descriptor that a
+ * callback reads is told once more, if it was readable when the wait had looked.)
  *
- * Thread: all of it on the thread that opened it, sennit_poller_wake() excepted. The
- * sockets' loops must be that thread's. */
+ * Thread: all of it on the thread that opened it, sennit_poller_wake() excepted. Owned
+ * loops of its sockets must be that thread's; those of hosted loops may be in pollers of
+ * several threads, and another thread may close them: also while it waits. Of those that
+ * wait for the same message one gets it, and the others' receive says EAGAIN, so use
+ * SENNIT_DONTWAIT. */
 
 #include "sennit/sennit.h"
 
@@ -59,8 +62,8 @@ SENNIT_API const char *sennit_poller_why(const sennit_poller *poller);
  * SENNIT_EVENTS, or 0 for nothing at the moment. One may be added several times.
  * Gives:  a number for the calls below, never 0, in `*id` (may be NULL). `key` comes back
  *         in its events.
- * Errors: EINVAL, ETHREAD (the socket's loop is another thread's), ENOTSUP (it is hosted:
- *         not built yet), ECLOSED, ENOMEM, ESTATE (inherited from before a fork). */
+ * Errors: EINVAL, ETHREAD (the socket's loop is another thread's), ECLOSED, ENOMEM,
+ *         ESTATE (inherited from before a fork). */
 SENNIT_API sennit_err sennit_poller_add_sock(sennit_poller *poller, sennit_sock *sock,
                                              unsigned interest, void *key, uint64_t *id);
 
