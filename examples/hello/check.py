@@ -56,6 +56,11 @@ def check_shards(bin_folder):
         server.wait()
 
 
+def check_threads(bin_folder):
+    expect("hello_threads", "sum of 1000 squares: 333833500\n",
+           output_of([os.path.join(bin_folder, "hello_threads")]))
+
+
 def check_bus(bin_folder):
     expect("hello_bus", "order.created: 2 ropes\nprice: 12.50\n",
            output_of([os.path.join(bin_folder, "hello_bus")]))
@@ -76,6 +81,6 @@ def check_cat(bin_folder):
 
 
 if __name__ == "__main__":
-    checks = {"socket": check_socket, "shards": check_shards, "bus": check_bus,
+    checks = {"socket": check_socket, "threads": check_threads, "shards": check_shards, "bus": check_bus,
               "rpc": check_rpc, "cat": check_cat}
     checks[sys.argv[1]](os.path.abspath(sys.argv[2]))
