@@ -110,6 +110,21 @@ nothing(void *arg)
     X(send_bytes_3, "data", sennit_sock_send_bytes(b.spare, NULL, 1, 0))                 \
     X(send_bytes_4, "data", sennit_sock_send_bytes(b.spare, NULL, 100, 0))               \
     X(send_bytes_5, "flags", sennit_sock_send_bytes(b.spare, "x", 1, 0xff00))            \
+    X(send_many_1, NULL, sennit_sock_send_many(NULL, &b.msg, 1, 0, A_SIZE))              \
+    X(send_many_2, "msgs", sennit_sock_send_many(b.push, NULL, 1, 0, A_SIZE))            \
+    X(send_many_3, "place", sennit_sock_send_many(b.push, &b.msg, 1, 0, NULL))           \
+    X(send_many_4, "flags",                                                              \
+      sennit_sock_send_many(b.push, &b.msg, 1, SENNIT_MORE, A_SIZE))                     \
+    X(recv_many_1, NULL, sennit_sock_recv_many(NULL, &b.msg, 1, 0, A_SIZE))              \
+    X(recv_many_2, "msgs", sennit_sock_recv_many(b.pull, NULL, 1, 0, A_SIZE))            \
+    X(recv_many_3, "place", sennit_sock_recv_many(b.pull, &b.msg, 1, 0, NULL))           \
+    X(recv_many_4, "flags", sennit_sock_recv_many(b.pull, &b.msg, 1, ODD_BIT, A_SIZE))   \
+    X(send_parts_1, NULL, sennit_sock_send_parts(NULL, A_VALUE, 1, 0))                   \
+    X(send_parts_2, "parts", sennit_sock_send_parts(b.push, NULL, 1, 0))                 \
+    X(send_parts_3, "part", sennit_sock_send_parts(b.push, &NO_BYTES, 1, 0))             \
+    X(send_parts_4, "flags", sennit_sock_send_parts(b.push, A_VALUE, 1, ODD_BIT))        \
+    X(msg_init_1, NULL, sennit_loop_msg_init_size(NULL, &b.msg, 1))                      \
+    X(msg_init_2, "msg", sennit_loop_msg_init_size(L, NULL, 1))                          \
     X(recv_bytes_1, NULL, sennit_sock_recv_bytes(NULL, b.octets, 1, A_SIZE, 0))          \
     X(recv_bytes_2, "data", sennit_sock_recv_bytes(b.spare, NULL, 1, A_SIZE, 0))         \
     X(recv_bytes_3, "flags", sennit_sock_recv_bytes(b.spare, b.octets, 1, A_SIZE, 2))    \
@@ -243,6 +258,7 @@ is_received_without_its_size(void)
     X(msg_size, sennit_msg_size(NULL) == 0)                                              \
     X(msg_bytes, sennit_msg_bytes(NULL).size == 0)                                       \
     X(msg_more, !sennit_msg_more(NULL))                                                  \
+    X(msg_set_more, (sennit_msg_set_more(NULL, true), true))                             \
     X(msg_peer, sennit_msg_peer(NULL) == 0)                                              \
     X(shutdown, (sennit_context_shutdown(NULL), true))                                   \
     X(context_close, sennit_context_close(NULL) == SENNIT_OK)                            \

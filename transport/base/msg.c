@@ -167,6 +167,13 @@ sennit_msg_more(const sennit_msg *msg)
     return msg != NULL && sni_msg_of_const(msg)->more;
 }
 
+void
+sennit_msg_set_more(sennit_msg *msg, bool more)
+{
+    if (msg != NULL)
+        sni_msg_of(msg)->more = more;
+}
+
 uint32_t
 sennit_msg_peer(const sennit_msg *msg)
 {

@@ -913,6 +913,21 @@ sennit_loop_allocator(const sennit_loop *loop)
     return loop == NULL ? NULL : &loop->allocator;
 }
 
+sennit_err
+sennit_loop_msg_init_size(sennit_loop *loop, sennit_msg *msg, size_t size)
+{
+    sennit_err err = sni_loop_enter(loop);
+
+    if (err)
+        return err;
+    err = msg == NULL ? SENNIT_EINVAL
+                      : sni_msg_init_size(sni_msg_of(msg), size, &loop->bodies);
+    if (err)
+        (void)sni_loop_fail(loop, err, msg == NULL ? "msg is NULL" : NULL);
+    sni_loop_leave(loop);
+    return err;
+}
+
 int
 sennit_loop_fd(const sennit_loop *loop)
 {

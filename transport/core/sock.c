@@ -13,8 +13,8 @@
 
 /* After a look that found nothing. If that was for its bound, the application believes
  * the socket empty and nobody will tell it otherwise: the next turn ends at once. */
-static void
-found_nothing(sennit_sock *sock)
+void
+sni_sock_found_nothing(sennit_sock *sock)
 {
     if (sni_pattern_pending(&sock->pattern))
         sock->loop->look_again = true;
@@ -44,7 +44,7 @@ sni_sock_look(sennit_sock *sock)
     unsigned ready = sni_pattern_ready(&sock->pattern);
 
     if (!(ready & SENNIT_READABLE))
-        found_nothing(sock);
+        sni_sock_found_nothing(sock);
     return ready | (sock->events.count > 0 ? SENNIT_EVENTS : 0);
 }
 
@@ -496,16 +496,8 @@ passed(sennit_sock *sock, uintptr_t *thread, bool more)
     *thread = more ? (uintptr_t)pthread_self() : 0;
 }
 
-/* How long a call has tried already. */
-typedef struct waiting {
-    bool served;       /* without waiting: what happened meanwhile was looked at */
-    sennit_time until; /* 0: it has not waited yet */
-} waiting;
-
-/* A call found nothing to do. OK: it tries again. Errors: EAGAIN (it would have to
- * wait and must not, or the time is up), and those of the turn. */
-static sennit_err
-try_again(sennit_sock *sock, waiting *wait, unsigned flags, int timeout_ms)
+sennit_err
+sni_sock_try_again(sennit_sock *sock, sni_waiting *wait, unsigned flags, int timeout_ms)
 {
     if (!(flags & SENNIT_DONTWAIT) && timeout_ms != 0)
         return wait_turn(sock, false, timeout_ms, &wait->until);
@@ -518,9 +510,9 @@ try_again(sennit_sock *sock, waiting *wait, unsigned flags, int timeout_ms)
     return SENNIT_OK;
 }
 
-/* The policy refused: says why, where that is more than the error. */
-static sennit_err
-refused(sennit_sock *sock, sennit_err err, bool sending)
+/* Says why, where that is more than the error. */
+sennit_err
+sni_sock_refused(sennit_sock *sock, sennit_err err, bool sending)
 {
     if (err == SENNIT_ENOTSUP)
         return sni_loop_fail(sock->loop, err,
@@ -554,37 +546,52 @@ wrong_arguments(sennit_sock *sock, const sennit_msg *msg, bool sending)
     return sni_loop_fail(sock->loop, SENNIT_EINVAL, msg == NULL ? "msg is NULL" : why);
 }
 
-static sennit_err
-send_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
+sennit_err
+sni_sock_push(sennit_sock *sock, sni_msg *msg, bool more)
+{
+    size_t size = sni_msg_size_of(msg);
+    sennit_err err;
+
+    if (is_anothers(sock, sock->sender))
+        return SENNIT_EAGAIN;
+    err = sni_pattern_send(&sock->pattern, msg, more);
+    if (err)
+        return err;
+    passed(sock, &sock->sender, more);
+    sock->stats.sent_bytes += size;
+    sock->stats.sent_msgs += !more && !sock->pattern.silent;
+    return SENNIT_OK;
+}
+
+void
+sni_sock_sent(sennit_sock *sock)
+{
+    touch(sock);
+    sni_loop_sent(sock->loop);
+}
+
+sennit_err
+sni_sock_send_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     bool more = flags & SENNIT_MORE;
-    waiting wait = { false, 0 };
+    sni_waiting wait = { false, 0 };
     sennit_err err = SENNIT_OK;
-    size_t size;
 
     if ((msg == NULL) | ((flags & ~(SENNIT_DONTWAIT | SENNIT_MORE)) != 0))
         return wrong_arguments(sock, msg, true);
-    size = sni_msg_size_of(sni_msg_of(msg));
     if (more && sock->opts.conflate)
         return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
                              "conflate is for messages of a single frame");
     while (err == SENNIT_OK) {
-        err = is_anothers(sock, sock->sender)
-                  ? SENNIT_EAGAIN
-                  : sni_pattern_send(&sock->pattern, sni_msg_of(msg), more);
+        err = sni_sock_push(sock, sni_msg_of(msg), more);
         if (err == SENNIT_OK) {
-            passed(sock, &sock->sender, more);
-            sock->stats.sent_bytes += size;
-            sock->stats.sent_msgs += !more && !sock->pattern.silent;
-            if (!more) {
-                touch(sock);
-                sni_loop_sent(sock->loop);
-            }
+            if (!more)
+                sni_sock_sent(sock);
             return SENNIT_OK;
         }
         if (err != SENNIT_EAGAIN)
-            return refused(sock, err, true);
-        err = try_again(sock, &wait, flags, sock->opts.send_timeout_ms);
+            return sni_sock_refused(sock, err, true);
+        err = sni_sock_try_again(sock, &wait, flags, sock->opts.send_timeout_ms);
     }
     return err;
 }
@@ -594,39 +601,56 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     sennit_err err = sni_sock_enter(sock);
 
-    return err ? err : sni_sock_leave(sock, send_frame(sock, msg, flags));
+    return err ? err : sni_sock_leave(sock, sni_sock_send_frame(sock, msg, flags));
+}
+
+sennit_err
+sni_sock_pull(sennit_sock *sock, sni_msg *msg)
+{
+    sennit_err err;
+
+    if (is_anothers(sock, sock->receiver))
+        return SENNIT_EAGAIN;
+    err = sni_pattern_recv(&sock->pattern, msg);
+    if (err)
+        return err;
+    passed(sock, &sock->receiver, msg->more);
+    sock->stats.received_bytes += sni_msg_size_of(msg);
+    sock->stats.received_msgs += !msg->more;
+    sock->receiving = msg->more;
+    return SENNIT_OK;
+}
+
+void
+sni_sock_received(sennit_sock *sock)
+{
+    touch(sock);
 }
 
 static sennit_err
 receive_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     sni_msg taken;
-    waiting wait = { false, 0 };
+    sni_waiting wait = { false, 0 };
     sennit_err err = SENNIT_OK;
 
     if ((msg == NULL) | ((flags & ~SENNIT_DONTWAIT) != 0))
         return wrong_arguments(sock, msg, false);
     sennit_msg_init(sni_msg_public(&taken));
     while (err == SENNIT_OK) {
-        err = is_anothers(sock, sock->receiver)
-                  ? SENNIT_EAGAIN
-                  : sni_pattern_recv(&sock->pattern, &taken);
+        err = sni_sock_pull(sock, &taken);
         if (err == SENNIT_OK) {
-            passed(sock, &sock->receiver, taken.more);
             sennit_msg_fini(msg);
             *sni_msg_of(msg) = taken;
-            sock->stats.received_bytes += sni_msg_size_of(&taken);
-            sock->stats.received_msgs += !taken.more;
-            sock->receiving = taken.more;
             if (!taken.more)
                 touch(sock);
             sni_loop_taken(sock->loop);
             return SENNIT_OK;
         }
         if (err != SENNIT_EAGAIN)
-            return refused(sock, err, false);
-        found_nothing(sock);
-        err = try_again(sock, &wait, flags, sock->opts.recv_timeout_ms);
+            return sni_sock_refused(sock, err, false);
+        sni_sock_found_nothing(sock);
+        err = sni_sock_try_again(sock, &wait, flags, sock->opts.recv_timeout_ms);
     }
     return err;
 }
@@ -646,8 +670,8 @@ no_data(const sennit_sock *sock)
     return sni_loop_fail(sock->loop, SENNIT_EINVAL, "data is NULL, and size is not 0");
 }
 
-static sennit_err
-send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
+sennit_err
+sni_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
 {
     sennit_msg msg;
     sennit_err err = SENNIT_OK;
@@ -661,7 +685,7 @@ send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
         err = sni_msg_init_copy(sni_msg_of(&msg), sni_bytes(data, size),
                                 &sock->loop->bodies);
     if (err == SENNIT_OK)
-        err = send_frame(sock, &msg, flags);
+        err = sni_sock_send_frame(sock, &msg, flags);
     else
         (void)sni_loop_fail(sock->loop, err, NULL);
     sennit_msg_fini(&msg);
@@ -673,7 +697,7 @@ sennit_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigne
 {
     sennit_err err = sni_sock_enter(sock);
 
-    return err ? err : sni_sock_leave(sock, send_bytes(sock, data, size, flags));
+    return err ? err : sni_sock_leave(sock, sni_sock_send_bytes(sock, data, size, flags));
 }
 
 static sennit_err

@@ -88,6 +88,37 @@ void sni_sock_event(sennit_sock *sock, sennit_event_kind kind, const char *endpo
                     uint32_t number, sennit_err err, const char *reason,
                     uint32_t delay_ms, sennit_bytes identity);
 
+/* How long a call has tried already. */
+typedef struct sni_waiting {
+    bool served;       /* without waiting: what happened meanwhile was looked at */
+    sennit_time until; /* 0: it has not waited yet */
+} sni_waiting;
+
+/* A call found nothing to do. OK: it tries again. Errors: EAGAIN (it would have to
+ * wait and must not, or the time is up), and those of the turn. */
+sennit_err sni_sock_try_again(sennit_sock *sock, sni_waiting *wait, unsigned flags,
+                              int timeout_ms);
+
+/* Sends or takes one frame without waiting, and counts it. `msg` is taken, or was empty
+ * and is filled. Errors: EAGAIN, and those of the policy, of which sni_sock_refused()
+ * then says why. */
+sennit_err sni_sock_push(sennit_sock *sock, sni_msg *msg, bool more);
+sennit_err sni_sock_pull(sennit_sock *sock, sni_msg *msg);
+sennit_err sni_sock_refused(sennit_sock *sock, sennit_err err, bool sending);
+
+/* As sennit_sock_send() and sennit_sock_send_bytes(), inside. */
+sennit_err sni_sock_send_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags);
+sennit_err sni_sock_send_bytes(sennit_sock *sock, const void *data, size_t size,
+                               unsigned flags);
+
+/* After a pull that said EAGAIN. */
+void sni_sock_found_nothing(sennit_sock *sock);
+
+/* Whole messages went through: tells who wants to know, and has what was sent leave in
+ * its time. */
+void sni_sock_sent(sennit_sock *sock);
+void sni_sock_received(sennit_sock *sock);
+
 /* Turns the loop until `*reached` is `count` or more. Errors: as of
  * sennit_sock_wait_connections(). */
 sennit_err sni_sock_wait(sennit_sock *sock, const uint64_t *reached, uint64_t count,

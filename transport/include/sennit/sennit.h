@@ -186,8 +186,12 @@ SENNIT_API void *sennit_msg_data(sennit_msg *msg);
 SENNIT_API size_t sennit_msg_size(const sennit_msg *msg);
 SENNIT_API sennit_bytes sennit_msg_bytes(const sennit_msg *msg);
 
-/* After a receive: whether another frame of the same message follows. */
+/* After a receive: whether another frame of the same message follows. What is set is for
+ * sennit_sock_send_many() only, so that a message which was received can be forwarded as
+ * it is; sennit_sock_send() has SENNIT_MORE for that. Making, moving out of and finishing
+ * a message clear it. */
 SENNIT_API bool sennit_msg_more(const sennit_msg *msg);
+SENNIT_API void sennit_msg_set_more(sennit_msg *msg, bool more);
 
 /* After a receive: number of the connection it came through, as in
  * sennit_event.peer. 0 for a message that was not received. */
@@ -333,6 +337,14 @@ SENNIT_API const char *sennit_loop_notice(const sennit_loop *loop);
 
 /* Nanoseconds of the loop's monotonic clock, read now. */
 SENNIT_API sennit_time sennit_loop_now(sennit_loop *loop);
+
+/* Makes `msg` a frame of `size` uninitialised bytes, as sennit_msg_init_size(), in memory
+ * that the loop uses again when the message is gone, whoever drops it: for those who
+ * often send more than 55 bytes.
+ * Errors: EINVAL (NULL), ENOMEM (msg is then empty), ETHREAD, ESTATE (inherited from
+ *         before a fork). */
+SENNIT_API sennit_err sennit_loop_msg_init_size(sennit_loop *loop, sennit_msg *msg,
+                                                size_t size) SENNIT_MUST_CHECK;
 
 /* The allocator this loop and its objects use; never NULL. */
 SENNIT_API const sennit_allocator *sennit_loop_allocator(const sennit_loop *loop);
@@ -811,6 +823,41 @@ SENNIT_API sennit_err sennit_sock_send_bytes(sennit_sock *sock, const void *data
                                              unsigned flags) SENNIT_MUST_CHECK;
 SENNIT_API sennit_err sennit_sock_recv_bytes(sennit_sock *sock, void *data, size_t size,
                                              size_t *size_out,
+                                             unsigned flags) SENNIT_MUST_CHECK;
+
+/* Sends `count` frames as they stand: sennit_msg_more() of each says whether another
+ * frame of its message follows. The last one must not say so. A message that was begun
+ * with SENNIT_MORE goes on with the first.
+ * Takes:  the bodies of the first `*sent` frames, which are left empty and valid; the
+ *         rest is untouched. They are whole messages, unless memory ran out inside one:
+ *         then its other frames go on with the next call.
+ * Blocks: for the first message, as sennit_sock_send(); then it takes as many as go
+ *         without blocking. They leave as one batch.
+ * Errors: as sennit_sock_send(), and only when nothing was sent (`*sent` is untouched
+ *         then): what stops a later message is told to the call that begins with it.
+ *         EINVAL also: NULL for frames or `sent`, a last frame that says that another
+ *         one follows, bits of `flags` beside SENNIT_DONTWAIT. */
+SENNIT_API sennit_err sennit_sock_send_many(sennit_sock *sock, sennit_msg *msgs,
+                                            size_t count, unsigned flags,
+                                            size_t *sent) SENNIT_MUST_CHECK;
+
+/* Receives up to `count` frames into `msgs`, which are valid: what they held is given
+ * back. When there is no room for all of the last message it comes in part, which
+ * sennit_msg_more() of the last frame says, and the rest with the next receive.
+ * Gives:  the number of frames in `*received`; those behind are untouched.
+ * Blocks: for the first frame, as sennit_sock_recv(); then it takes what is there.
+ * Errors: as sennit_sock_recv(), and only when nothing was received; EINVAL also: NULL
+ *         for frames or `received`. */
+SENNIT_API sennit_err sennit_sock_recv_many(sennit_sock *sock, sennit_msg *msgs,
+                                            size_t count, unsigned flags,
+                                            size_t *received) SENNIT_MUST_CHECK;
+
+/* Sends one frame whose body is that of `parts`, one after the other; it is copied.
+ * Blocks: as sennit_sock_send().
+ * Errors: likewise, and EINVAL (NULL for parts or for the data of one of more than 0
+ *         octets, or more octets than a size_t tells). */
+SENNIT_API sennit_err sennit_sock_send_parts(sennit_sock *sock, const sennit_bytes *parts,
+                                             size_t count,
                                              unsigned flags) SENNIT_MUST_CHECK;
 
 /* Hands everything gathered on this socket to the kernel now, as far as the
