@@ -4,11 +4,13 @@
 #include "crew.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -365,6 +367,44 @@ options_that_make_no_sense_are_refused_with_a_reason(void **state)
     assert_int_not_equal(sennit_runtime_open(&runtime, &opts, &failure), SENNIT_OK);
     assert_true(failure.index < 2);
     assert_non_null(failure.why);
+}
+
+/* Below this number so many are free. */
+static rlim_t
+limit_of(unsigned free_count)
+{
+    int fd = 0;
+
+    for (;; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && free_count-- == 0)
+            return (rlim_t)fd;
+}
+
+static void
+descriptors_that_run_out_are_told_and_given_back(void **state)
+{
+    sennit_runtime_opts opts = opts_of(LOOPS, NULL);
+    sennit_runtime_failure failure = { 99, NULL };
+    unsigned before = open_descriptors();
+    sennit_runtime *runtime;
+    struct rlimit limit;
+    struct rlimit few;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    for (unsigned more = 0; more < 8; more++) {
+        sennit_err err;
+
+        few = (struct rlimit){ limit_of(more), limit.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        err = sennit_runtime_open(&runtime, &opts, &failure);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        assert_int_equal(err, SENNIT_EMFILE);
+        assert_true(failure.index < LOOPS);
+        assert_string_equal(failure.why, sennit_err_text(SENNIT_EMFILE));
+        assert_int_equal(open_descriptors(), before);
+    }
+    close_runtime(open_runtime(&opts));
 }
 
 /* ---- posting ----------------------------------------------------------- */
@@ -800,6 +840,63 @@ every_loop_still_answers_while_one_is_in_stop(void **state)
     }
 }
 
+#define LAST_WORDS 500u
+
+static char last_endpoint[64];
+
+/* One of them is more than a kernel takes at once. */
+static void
+send_last(sennit_runtime *runtime, sennit_loop *loop, unsigned index, void *arg)
+{
+    static const uint8_t large[1 << 20];
+    sennit_sock_opts opts = SENNIT_SOCK_OPTS_DEFAULT;
+    sennit_sock *push;
+
+    (void)runtime;
+    (void)index;
+    (void)arg;
+    CHECK_ERR(sennit_sock_open(&push, loop, SENNIT_PUSH, &opts), SENNIT_OK);
+    CHECK_ERR(sennit_sock_connect(push, last_endpoint), SENNIT_OK);
+    for (unsigned i = 0; i < LAST_WORDS; i++)
+        CHECK_ERR(sennit_sock_send_bytes(push, large, i == 9 ? sizeof large : 1, 0),
+                  SENNIT_OK);
+}
+
+static void *
+receive_last(void *arg)
+{
+    unsigned *got = arg;
+    sennit_loop *loop;
+    sennit_sock *pull;
+    char octet;
+
+    CHECK_ERR(sennit_loop_open(&loop, NULL), SENNIT_OK);
+    pull = crew_sock(loop, SENNIT_PULL);
+    CHECK_ERR(sennit_sock_bind(pull, last_endpoint), SENNIT_OK);
+    for (; *got < LOOPS * LAST_WORDS; ++*got)
+        CHECK_ERR(sennit_sock_recv_bytes(pull, &octet, 1, NULL, 0), SENNIT_OK);
+    sennit_loop_close(loop);
+    return NULL;
+}
+
+/* In stop they are not even connected. */
+static void
+what_is_sent_in_stop_leaves_while_it_closes(void **state)
+{
+    sennit_runtime_opts opts = opts_of(LOOPS, NULL);
+    unsigned got = 0;
+    pthread_t thread;
+
+    (void)state;
+    snprintf(last_endpoint, sizeof last_endpoint, "ipc://@sennit-last-%ld",
+             (long)getpid());
+    opts.stop = send_last;
+    assert_int_equal(pthread_create(&thread, NULL, receive_last, &got), 0);
+    close_runtime(open_runtime(&opts));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(got, LOOPS * LAST_WORDS);
+}
+
 static void
 wait_for_nobody(void *arg)
 {
@@ -1212,6 +1309,7 @@ main(void)
         cmocka_unit_test(a_start_that_fails_fails_open_with_its_error_and_its_number),
         cmocka_unit_test(a_start_that_fails_ends_those_that_wait_in_theirs),
         cmocka_unit_test(options_that_make_no_sense_are_refused_with_a_reason),
+        cmocka_unit_test(descriptors_that_run_out_are_told_and_given_back),
         cmocka_unit_test(calls_from_each_loop_run_on_each_loop),
         cmocka_unit_test(calls_run_all_where_few_may_wait),
         cmocka_unit_test(calls_of_one_loop_to_another_run_in_their_order),
@@ -1222,6 +1320,7 @@ main(void)
         cmocka_unit_test(calls_that_post_calls_end_with_the_loops),
         cmocka_unit_test(a_stop_ends_a_run_in_a_callback_and_none_in_stop),
         cmocka_unit_test(every_loop_still_answers_while_one_is_in_stop),
+        cmocka_unit_test(what_is_sent_in_stop_leaves_while_it_closes),
         cmocka_unit_test(a_context_that_is_shut_down_ends_it_and_what_waits_in_it),
         cmocka_unit_test(its_own_context_stays_while_a_loop_outside_is_in_it),
         cmocka_unit_test(a_context_that_was_given_is_the_giver_s),

@@ -44,7 +44,8 @@ typedef struct sennit_runtime_opts {
     const char *name; /* its threads are NAME-0, NAME-1 ...: at most 11 octets of it are
                          used; NULL: "sennit" */
     /* Of every loop. The allocator is called from all their threads at once, and from the
-     * caller's. The resolver, too. Without a context the runtime has one of its own. */
+     * caller's; the resolver and `notice`, too. Without a context the runtime has one of
+     * its own. */
     sennit_loop_opts loop;
     uint32_t posts_max; /* calls from one of its loops to another that have not run yet;
                            0: no limit */
