@@ -469,8 +469,8 @@ turn_away(sennit_sock *sock, sni_couple *couple)
          "the bound socket refused the peer", sni_bytes(NULL, 0));
 }
 
-/* Another loop asks for a name of this one. */
-static void
+/* Another loop asks for a name of this one. Gives: the pipe, if they have met already. */
+static sni_pipe *
 accept(sennit_loop *loop, sni_couple *couple)
 {
     sennit_sock *sock = bound_here(loop, couple->name);
@@ -481,29 +481,31 @@ accept(sennit_loop *loop, sni_couple *couple)
         /* Not any more: it may be bound elsewhere, or again. */
         if (sni_couple_advance(couple, SNI_ASKED, SNI_ALONE))
             sni_couple_ring(couple, SNI_CONNECTER);
-        return;
+        return NULL;
     }
     err = take_in(sock, couple, &pipe);
     if (err) {
         if (!sni_couple_refuse(couple, err))
             turn_away(sock, couple);
-        return;
+        return NULL;
     }
     if (sni_couple_advance(couple, SNI_ASKED, SNI_ACCEPTED)) {
         sni_couple_ring(couple, SNI_CONNECTER);
-        return;
+        return NULL;
     }
     if (sni_couple_stage(couple) == SNI_MET) {
         sni_couple_met(pipe);
-        return;
+        return pipe;
     }
     /* It was given up meanwhile. */
     sni_couple_leave(pipe);
     sni_pipe_free(pipe);
+    return NULL;
 }
 
-/* The connecter has gone before it was answered, and left what it had sent. */
-static void
+/* The connecter has gone before it was answered, and left what it had sent. Gives: as
+ * accept(). */
+static sni_pipe *
 inherit(sennit_loop *loop, sni_couple *couple)
 {
     sennit_sock *sock = bound_here(loop, couple->name);
@@ -511,12 +513,14 @@ inherit(sennit_loop *loop, sni_couple *couple)
     sni_pipe *pipe;
 
     if (sock == NULL)
-        return;
+        return NULL;
     half->err = take_in(sock, couple, &pipe);
-    if (half->err == SENNIT_OK)
-        sni_couple_met(pipe);
-    else
+    if (half->err) {
         turn_away(sock, couple);
+        return NULL;
+    }
+    sni_couple_met(pipe);
+    return pipe;
 }
 
 /* The binder has accepted. */
@@ -571,14 +575,15 @@ look(sennit_loop *loop, sni_couple *couple, unsigned side)
     sni_pipe *pipe = couple->halves[side].pipe;
 
     if (pipe == NULL) {
+        /* A couple that was given back is another loop's by now: what is in it then is
+         * not ours to read. */
         if (side == SNI_BINDER && stage == SNI_ASKED && !ended)
-            accept(loop, couple);
+            pipe = accept(loop, couple);
         else if (side == SNI_BINDER && stage == SNI_MET &&
                  couple->halves[SNI_BINDER].card == NULL &&
                  couple->halves[SNI_BINDER].err == SENNIT_OK)
-            inherit(loop, couple);
-        pipe = couple->halves[side].pipe;
-        if (pipe == NULL || !pipe->inproc->met)
+            pipe = inherit(loop, couple);
+        if (pipe == NULL)
             return;
         ended = sni_couple_ended(couple);
     }
