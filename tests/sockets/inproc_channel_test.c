@@ -49,6 +49,41 @@ only_finished_messages_are_seen(void **state)
     assert_int_equal(alloc.live_blocks, 0);
 }
 
+/* As many as the default marks let through, and then more than it keeps room for. */
+static void
+bursts_ask_for_memory_only_the_first_time(void **state)
+{
+    static const uint64_t sizes[] = { 1, 63, 64, 1000, 5000 };
+    sni_channel channel;
+    test_alloc alloc;
+
+    (void)state;
+    test_alloc_init(&alloc);
+    sni_channel_init(&channel, &alloc.allocator);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        uint64_t asked = 0;
+
+        for (int round = 0; round < 400; round++) {
+            /* By then it has begun at each place of a chunk. */
+            if (round == 200)
+                asked = alloc.requests;
+            for (uint64_t i = 0; i < sizes[s]; i++) {
+                push(&channel, i, false);
+                (void)sni_channel_publish(&channel);
+            }
+            assert_int_equal(sni_channel_look(&channel), sizes[s]);
+            for (uint64_t i = 0; i < sizes[s]; i++)
+                assert_int_equal(pull(&channel), i);
+        }
+        if (sizes[s] <= 1000)
+            assert_int_equal(alloc.requests, asked);
+    }
+    /* And not all of the largest stay. */
+    assert_true(alloc.live_blocks <= SNI_CHANNEL_SPARES + 1);
+    sni_channel_fini(&channel);
+    assert_int_equal(alloc.live_blocks, 0);
+}
+
 /* Over chunk borders, at each place of them. */
 static void
 a_rollback_takes_back_the_unfinished_message_only(void **state)
@@ -175,6 +210,7 @@ without_memory_a_frame_is_refused_and_may_be_pushed_again(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_finished_messages_are_seen),
+    cmocka_unit_test(bursts_ask_for_memory_only_the_first_time),
     cmocka_unit_test(a_rollback_takes_back_the_unfinished_message_only),
     cmocka_unit_test(who_sleeps_is_woken_once),
     cmocka_unit_test(what_is_published_after_the_close_is_not_read),

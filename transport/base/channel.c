@@ -29,7 +29,8 @@ sni_channel_init(sni_channel *channel, const sennit_allocator *alloc)
 {
     *channel = (sni_channel){ .alloc = alloc };
     atomic_init(&channel->published, 0);
-    atomic_init(&channel->spare, NULL);
+    for (unsigned i = 0; i < SNI_CHANNEL_SPARES; i++)
+        atomic_init(&channel->spares[i], NULL);
     atomic_init(&channel->wake_at, 0);
     atomic_init(&channel->acked, 0);
     atomic_init(&channel->acked_bytes, 0);
@@ -52,17 +53,32 @@ sni_channel_fini(sni_channel *channel)
         sni_release(channel->alloc, chunk);
         chunk = next;
     }
-    sni_release(channel->alloc, atomic_load(&channel->spare));
+    for (unsigned i = 0; i < SNI_CHANNEL_SPARES; i++)
+        sni_release(channel->alloc, atomic_load(&channel->spares[i]));
     sni_channel_init(channel, channel->alloc);
 }
 
 /* ---- the producer's side ----------------------------------------------- */
 
+/* In the order in which they were given; NULL: there is none. */
+static sni_channel_chunk *
+take_spare(sni_channel *channel)
+{
+    _Atomic(sni_channel_chunk *) *place =
+        &channel->spares[channel->taken % SNI_CHANNEL_SPARES];
+    sni_channel_chunk *chunk = atomic_load_explicit(place, memory_order_acquire);
+
+    if (chunk == NULL)
+        return NULL;
+    atomic_store_explicit(place, NULL, memory_order_release);
+    channel->taken++;
+    return chunk;
+}
+
 static bool
 add_chunk(sni_channel *channel)
 {
-    sni_channel_chunk *chunk =
-        atomic_exchange_explicit(&channel->spare, NULL, memory_order_acquire);
+    sni_channel_chunk *chunk = take_spare(channel);
 
     if (chunk == NULL)
         chunk = sni_acquire(channel->alloc, sizeof *chunk);
@@ -202,11 +218,17 @@ static void
 next_chunk(sni_channel *channel)
 {
     sni_channel_chunk *chunk = channel->at;
+    _Atomic(sni_channel_chunk *) *place =
+        &channel->spares[channel->given % SNI_CHANNEL_SPARES];
 
     channel->at = chunk->next;
     channel->emptied = 0;
-    sni_release(channel->alloc,
-                atomic_exchange_explicit(&channel->spare, chunk, memory_order_acq_rel));
+    if (atomic_load_explicit(place, memory_order_acquire) != NULL) {
+        sni_release(channel->alloc, chunk);
+        return;
+    }
+    atomic_store_explicit(place, chunk, memory_order_release);
+    channel->given++;
 }
 
 bool

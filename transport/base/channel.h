@@ -15,6 +15,10 @@
  * Memory: `alloc` must serve any thread. */
 typedef struct sni_channel_chunk sni_channel_chunk;
 
+/* Emptied chunks kept for the producer, of 63 frames each: a burst of as many messages as
+ * the default marks let through asks for no memory the second time. */
+#define SNI_CHANNEL_SPARES 16u
+
 typedef struct sni_channel {
     const sennit_allocator *alloc;
     sni_channel_chunk *first; /* written before anything is published */
@@ -22,6 +26,7 @@ typedef struct sni_channel {
     /* The producer's. */
     sni_channel_chunk *last;
     unsigned filled;          /* frames in it */
+    unsigned taken;           /* of `spares`, ever */
     sni_channel_chunk *begun; /* where the message being written began: NULL is before
                                  the first chunk */
     unsigned begun_filled;
@@ -33,7 +38,7 @@ typedef struct sni_channel {
     char apart_[64]; /* what one side writes all the time is far from the other's */
 
     _Atomic uint64_t published; /* finished messages, above two bits */
-    _Atomic(sni_channel_chunk *) spare;
+    _Atomic(sni_channel_chunk *) spares[SNI_CHANNEL_SPARES];
     _Atomic uint64_t wake_at; /* `acked` at which a producer that waits is woken */
 
     char apart_too_[64];
@@ -44,6 +49,7 @@ typedef struct sni_channel {
     /* The consumer's. */
     sni_channel_chunk *at;
     unsigned emptied; /* frames of it */
+    unsigned given;   /* to `spares`, ever */
     uint64_t known;   /* of `published` */
     uint64_t pulled;  /* whole messages */
     uint64_t unacked; /* pulled and not yet told */
