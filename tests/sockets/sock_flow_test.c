@@ -89,6 +89,35 @@ a_mark_of_zero_is_no_limit(void **state)
     }
 }
 
+/* Of messages of 4096 octets and a head of 9 there are 16 MiB after 4088. */
+static void
+by_default_a_send_that_waits_does_so_at_16_mib(void **state)
+{
+    static const struct {
+        sennit_sock_type type;
+        int hwm_msgs;
+        uint64_t taken;
+    } rows[] = { { SENNIT_PUSH, 5000, 4088 },
+                 { SENNIT_DEALER, 5000, 4088 },
+                 { SENNIT_PAIR, 5000, 4088 },
+                 { SENNIT_PUSH, 0, 5000 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        sennit_sock_opts opts = net_opts();
+        sennit_sock *sock;
+
+        opts.send_hwm_msgs = rows[i].hwm_msgs;
+        opts.linger_ms = 0;
+        net_open(&n);
+        sock = net_sock(&n, rows[i].type, &opts);
+        net_connect(sock, net_vacant(TCP));
+        assert_int_equal(stuff(sock, 4096, 5000), rows[i].taken);
+        net_check_law(sock);
+        net_close(&n);
+    }
+}
+
 /* A peer with less than the mark queued takes one more message of any size. */
 static void
 a_mark_in_bytes_counts_what_is_queued(void **state)
@@ -1085,6 +1114,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(before_there_is_a_peer_exactly_the_mark_can_be_queued),
         cmocka_unit_test(a_mark_of_zero_is_no_limit),
+        cmocka_unit_test(by_default_a_send_that_waits_does_so_at_16_mib),
         cmocka_unit_test(a_mark_in_bytes_counts_what_is_queued),
         cmocka_unit_test(a_writer_at_its_mark_in_bytes_goes_on_when_its_peer_reads),
         cmocka_unit_test(a_receiver_stops_at_its_mark_and_goes_on_when_it_is_raised),

@@ -150,6 +150,7 @@ an_unsubscribe_reaches_the_publisher(void **state)
 static void
 a_message_that_was_begun_is_not_begun_again_on_the_next_connection(void **state)
 {
+    sennit_sock_opts opts = net_opts();
     char endpoint[64];
     uint8_t head[9];
     int listener = raw_listen(endpoint);
@@ -158,8 +159,9 @@ a_message_that_was_begun_is_not_begun_again_on_the_next_connection(void **state)
     int fd;
 
     (void)state;
+    opts.send_hwm_bytes = 0;
     net_open(&n);
-    push = net_sock(&n, SENNIT_PUSH, NULL);
+    push = net_sock(&n, SENNIT_PUSH, &opts);
     net_connect(push, endpoint);
     fd = raw_accept(&n, listener);
     raw_handshake(&n, fd, "PULL", NULL);

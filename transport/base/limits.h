@@ -18,6 +18,10 @@
 /* The first chunk of a queue that was empty. */
 #define SNI_CHUNK_SMALL_BYTES 4096u
 
+/* What may wait to be sent to one peer before a send waits, unless the application says
+ * otherwise: a thousand messages of 1 MiB are no queue that anybody wants. */
+#define SNI_SEND_HWM_BYTES (16u * 1024u * 1024u)
+
 /* Smallest and largest receive that is offered to the kernel. A window grows
  * beyond this only for a frame that is known to be larger. */
 #define SNI_RECV_BYTES (128u * 1024u)
@@ -28,8 +32,9 @@
 #define SNI_BODY_BYTES     256u
 #define SNI_BODY_BYTES_MAX (1024u * 1024u)
 
-/* What a loop keeps of each of these sizes. More is given back to the allocator. */
-#define SNI_BODIES_KEPT_BYTES (4u * 1024u * 1024u)
+/* What a loop keeps of each of these sizes: what may wait for one peer, so that a queue
+ * that fills and drains takes no fresh pages. More is given back to the allocator. */
+#define SNI_BODIES_KEPT_BYTES SNI_SEND_HWM_BYTES
 
 /* Less room than this at the end of a window, and it moves to a fresh block
  * before the next receive. */

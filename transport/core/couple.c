@@ -442,7 +442,7 @@ sni_couple_full(const sni_pipe *pipe)
     const sennit_sock_opts *opts = &pipe->sock->opts;
     sni_half *half = theirs(pipe);
     uint64_t msgs = (uint64_t)opts->send_hwm_msgs;
-    uint64_t bytes = opts->send_hwm_bytes;
+    uint64_t bytes = sni_pipe_send_mark(pipe);
 
     if (pipe->inproc->met) {
         msgs = sum(msgs, (uint64_t)atomic_load_explicit(&half->recv_hwm_msgs,

@@ -1261,7 +1261,7 @@ sni_inproc_full(const sni_pipe *pipe)
     const sennit_sock_opts *opts = &pipe->sock->opts;
     const sni_msgq *queue;
     size_t msgs = (size_t)opts->send_hwm_msgs;
-    size_t bytes = opts->send_hwm_bytes;
+    size_t bytes = (size_t)sni_pipe_send_mark(pipe);
 
     if (end->mate == NULL)
         return end->couple == NULL || end->parted || sni_couple_full(pipe);

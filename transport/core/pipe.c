@@ -149,17 +149,31 @@ sni_pipe_retire(sni_pipe *pipe)
 
 /* ---- accounting -------------------------------------------------------- */
 
+uint64_t
+sni_pipe_send_mark(const sni_pipe *pipe)
+{
+    const sennit_sock_opts *opts = &pipe->sock->opts;
+
+    if (opts->send_hwm_bytes != SENNIT_HWM_BYTES_AUTO)
+        return opts->send_hwm_bytes;
+    return opts->send_hwm_msgs > 0 && pipe->inproc == NULL &&
+                   pipe->sock->pattern.ops->waits
+               ? SNI_SEND_HWM_BYTES
+               : 0;
+}
+
 bool
 sni_pipe_full(const sni_pipe *pipe)
 {
     const sennit_sock_opts *opts = &pipe->sock->opts;
+    uint64_t mark = sni_pipe_send_mark(pipe);
 
     if (pipe->inproc != NULL)
         return sni_inproc_full(pipe);
     if (opts->conflate)
         return false; /* the newest takes the place of the others */
     return (opts->send_hwm_msgs > 0 && pipe->outq.msgs >= (size_t)opts->send_hwm_msgs) ||
-           (opts->send_hwm_bytes > 0 && pipe->outq.bytes >= opts->send_hwm_bytes);
+           (mark > 0 && pipe->outq.bytes >= mark);
 }
 
 static bool

@@ -96,6 +96,9 @@ void sni_pipe_wrote(sni_pipe *pipe, size_t ended);
 /* Bytes received and not handed out. */
 size_t sni_pipe_unread_bytes(const sni_pipe *pipe);
 
+/* The mark in bytes of what may wait to be sent, or 0. */
+uint64_t sni_pipe_send_mark(const sni_pipe *pipe);
+
 /* Whether as much waits as the marks allow. */
 bool sni_pipe_full(const sni_pipe *pipe);
 

@@ -213,7 +213,7 @@ take_back(sni_pipe *pipe)
 static bool
 has_enough(const sni_pipe *pipe)
 {
-    uint64_t mark = pipe->sock->opts.send_hwm_bytes;
+    uint64_t mark = sni_pipe_send_mark(pipe);
 
     return pipe->inproc != NULL || mark == 0 ||
            pipe->outq.bytes - sni_outq_loose_bytes(&pipe->outq) < mark;

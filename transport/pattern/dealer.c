@@ -37,6 +37,7 @@ dealer_fetch(sni_pattern *pattern, sni_msg *msg)
 
 const sni_pattern_ops sni_pattern_dealer = {
     .sends = true,
+    .waits = true,
     .receives = true,
     .connected = dealer_connected,
     .disconnected = dealer_disconnected,

@@ -12,6 +12,7 @@ pair_attach(sni_pattern *pattern, sni_peer *peer)
 
 const sni_pattern_ops sni_pattern_pair = {
     .sends = true,
+    .waits = true,
     .receives = true,
     .attach = pair_attach,
     .send = sni_balance_push,

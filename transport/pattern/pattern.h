@@ -101,6 +101,7 @@ typedef struct sni_port {
 
 typedef struct sni_pattern_ops {
     bool sends;
+    bool waits; /* a send waits for room, and drops nothing */
     bool receives;
 
     /* A peer that may be written from now on. Errors: EEXIST (no room for another). */

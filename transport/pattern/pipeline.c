@@ -5,6 +5,7 @@
 
 const sni_pattern_ops sni_pattern_push = {
     .sends = true,
+    .waits = true,
     .send = sni_balance_push,
     .can_send = sni_balance_can_send,
 };

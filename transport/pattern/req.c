@@ -278,6 +278,7 @@ req_detach(sni_pattern *pattern, sni_peer *peer)
 
 const sni_pattern_ops sni_pattern_req = {
     .sends = true,
+    .waits = true,
     .receives = true,
     .detach = req_detach,
     .connected = req_connected,

@@ -490,6 +490,8 @@ typedef struct sennit_ipc_filter {
     int64_t pid;
 } sennit_ipc_filter;
 
+#define SENNIT_HWM_BYTES_AUTO UINT64_MAX /* send_hwm_bytes */
+
 /* Everything that can be set, with its unit in its name. A field says in brackets when
  * a change by sennit_sock_set_opts() counts: [now]; [next]: for binds, connects and
  * connections made afterwards; [open]: cannot change. Times are in milliseconds up to
@@ -502,7 +504,10 @@ typedef struct sennit_sock_opts {
                                   not yet received (large ones stop sooner, at a window of
                                   128 KiB); 0: no limit in messages */
     uint64_t send_hwm_bytes;   /* [now] per peer; a peer with less than this queued takes
-                                  one more message of any size; 0: no limit */
+                                  one more message of any size; 0: no limit; AUTO:
+                                  16 MiB where send waits for room (PUSH, DEALER, REQ,
+                                  PAIR; not inproc) and send_hwm_msgs is not 0, else
+                                  none */
     uint64_t recv_hwm_bytes;   /* [now] per peer, beside recv_hwm_msgs; 0: no limit */
     bool conflate;             /* [open] PUSH, PULL, PUB, SUB, DEALER: only the newest
                                   message waits, per peer; single frames only. Not inproc
@@ -633,6 +638,7 @@ typedef struct sennit_sock_opts {
 #define SENNIT_SOCK_OPTS_DEFAULTS(X)                                                     \
     X(send_hwm_msgs, 1000)                                                               \
     X(recv_hwm_msgs, 1000)                                                               \
+    X(send_hwm_bytes, SENNIT_HWM_BYTES_AUTO)                                             \
     X(send_timeout_ms, -1)                                                               \
     X(recv_timeout_ms, -1)                                                               \
     X(linger_ms, 30000)                                                                  \
