@@ -722,19 +722,32 @@ look(sennit_poller *poller, sennit_time until, bool *woken)
     return err;
 }
 
-/* Turns, looks, turns again for what the loops have got meanwhile, and tells. */
+/* Turns the loops that have something to do as it is: what was sent leaves before a wait.
+ * Gives: when there is more to do. */
+static sennit_err
+turn_due(sennit_poller *poller, sennit_time until, sennit_time *next)
+{
+    sennit_err err;
+
+    (void)next_time(poller, until);
+    err = turn_loops(poller, sni_poll_now());
+    *next = next_time(poller, until);
+    return err;
+}
+
+/* Turns, looks, turns again for what the loops have got meanwhile, and tells. A loop that
+ * has nothing to do is not turned: that would be a system call in every wait. */
 static sennit_err
 wait_once(sennit_poller *poller, sennit_poller_event *out, size_t max, sennit_time until,
           size_t *told, bool *woken)
 {
-    sennit_err err = turn_loops(poller, SENNIT_NEVER);
-    sennit_err looked;
     sennit_time next;
+    sennit_err err = turn_due(poller, until, &next);
+    sennit_err looked;
 
     if (err)
         return err;
     expire(poller);
-    next = next_time(poller, until);
     looked = look(poller, is_any_ready(poller) ? 0 : next, woken);
     err = turn_loops(poller, sni_poll_now());
     if (err)
