@@ -39,17 +39,6 @@ choose(sennit_backend *out, const char **why)
 }
 
 static sennit_err
-open_epoll(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_blocks,
-           const char **why)
-{
-    sennit_err err = sni_io_epoll_open(out, alloc, recv_blocks);
-
-    if (err)
-        *why = sennit_err_text(err);
-    return err;
-}
-
-static sennit_err
 open_auto(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_blocks,
           const char **why)
 {
@@ -58,10 +47,13 @@ open_auto(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_blocks,
 
     if (err)
         return err;
-    if (chosen == SENNIT_BACKEND_URING &&
-        sni_io_uring_open(out, alloc, recv_blocks, NULL, why) == SENNIT_OK)
-        return SENNIT_OK;
-    return open_epoll(out, alloc, recv_blocks, why);
+    if (chosen == SENNIT_BACKEND_URING) {
+        err = sni_io_uring_open(out, alloc, recv_blocks, NULL, why);
+        /* Where `alloc` has no memory there is none for epoll either. */
+        if (err == SENNIT_OK || *why == NULL)
+            return err;
+    }
+    return sni_io_epoll_open(out, alloc, recv_blocks);
 }
 
 sennit_err
@@ -73,7 +65,7 @@ sni_backend_open(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_blo
     case SENNIT_BACKEND_AUTO:
         return open_auto(out, alloc, recv_blocks, why);
     case SENNIT_BACKEND_EPOLL:
-        return open_epoll(out, alloc, recv_blocks, why);
+        return sni_io_epoll_open(out, alloc, recv_blocks);
     case SENNIT_BACKEND_URING:
         return sni_io_uring_open(out, alloc, recv_blocks, NULL, why);
     }

@@ -21,8 +21,8 @@
  * 36 KiB of usually 8 MiB. What finds no place is kept by the kernel and loses nothing.
  */
 #define COMPLETIONS 1024u
-#define BUFFERS     8u
-#define BUFFERS_MAX 64u
+#define BUFFERS     4u
+#define BUFFERS_MAX 16u
 
 /* How long to wait for the kernel to have memory again. */
 #define REFUSED_PAUSE_MS 1
@@ -233,57 +233,46 @@ free_buffers(sni_ring *ring)
         sni_block_unref(ring->blocks[id]);
     sni_release(ring->alloc, ring->blocks);
     sni_release(ring->alloc, ring->given);
-}
-
-/* Memory that the kernel knows is unmapped only when it has forgotten it. */
-static void
-close_group(sni_ring *ring)
-{
-    (void)io_uring_unregister_buf_ring(&ring->uring, SNI_RING_GROUP);
-    munmap(ring->group, ring->group_bytes);
-    free_buffers(ring);
+    sni_release(ring->alloc, ring->messages);
 }
 
 static sennit_err
-open_group(sni_ring *ring, const char **why)
+acquire_buffers(sni_ring *ring)
 {
-    struct io_uring_buf_reg registration = { .ring_entries = ring->buffers_max,
-                                             .bgid = SNI_RING_GROUP };
-    sennit_err err = SENNIT_ENOMEM;
-    int rc;
+    const unsigned max = ring->buffers_max;
 
-    *why = "no memory for the buffers of an io_uring";
-    ring->blocks =
-        sni_acquire_zero(ring->alloc, ring->buffers_max * sizeof(ring->blocks[0]));
-    ring->given = sni_acquire(ring->alloc, ring->buffers_max * sizeof(ring->given[0]));
-    if (ring->blocks == NULL || ring->given == NULL)
-        goto fail;
-    ring->group_bytes = ring->buffers_max * sizeof(struct io_uring_buf);
+    ring->group_bytes = max * sizeof(struct io_uring_buf);
     /* Pages of its own, because the kernel keeps them; a child gets none of them. */
     ring->group = mmap(NULL, ring->group_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (ring->group == MAP_FAILED)
-        goto fail;
+        return SENNIT_ENOMEM;
     (void)madvise(ring->group, ring->group_bytes, MADV_DONTFORK);
-    registration.ring_addr = (uintptr_t)ring->group;
-    rc = ring->opts.no_groups
-             ? -EINVAL
-             : io_uring_register_buf_ring(&ring->uring, &registration, 0);
-    if (rc < 0) {
-        err = explain(-rc, why);
-        munmap(ring->group, ring->group_bytes);
-        goto fail;
-    }
     io_uring_buf_ring_init(ring->group);
-    add_buffers(ring, BUFFERS < ring->buffers_max ? BUFFERS : ring->buffers_max);
-    if (ring->absent == 0)
+    ring->blocks = sni_acquire_zero(ring->alloc, max * sizeof(ring->blocks[0]));
+    ring->given = sni_acquire(ring->alloc, max * sizeof(ring->given[0]));
+    ring->messages =
+        sni_acquire(ring->alloc, ring->opts.entries * sizeof(ring->messages[0]));
+    if (ring->blocks != NULL && ring->given != NULL && ring->messages != NULL)
+        add_buffers(ring, BUFFERS < max ? BUFFERS : max);
+    if (ring->buffers > 0 && ring->absent == 0)
         return SENNIT_OK;
-    close_group(ring);
-    return SENNIT_ENOMEM;
-
-fail:
     free_buffers(ring);
-    return err;
+    munmap(ring->group, ring->group_bytes);
+    return SENNIT_ENOMEM;
+}
+
+static sennit_err
+register_buffers(sni_ring *ring, const char **why)
+{
+    struct io_uring_buf_reg registration = { .ring_addr = (uintptr_t)ring->group,
+                                             .ring_entries = ring->buffers_max,
+                                             .bgid = SNI_RING_GROUP };
+    int rc = ring->opts.no_groups
+                 ? -EINVAL
+                 : io_uring_register_buf_ring(&ring->uring, &registration, 0);
+
+    return rc < 0 ? explain(-rc, why) : SENNIT_OK;
 }
 
 /* ---- opening and closing ----------------------------------------------- */
@@ -308,25 +297,25 @@ sni_ring_open(sni_ring *ring, const sennit_allocator *alloc, sni_pool *pool,
     ring->pool = pool;
     ring->event_fd = -1;
     ring->watch_fd = -1;
-    err = set_up(ring, why);
+    *why = NULL;
+    err = acquire_buffers(ring);
     if (err)
         return err;
-    ring->messages =
-        sni_acquire(alloc, ring->uring.sq.ring_entries * sizeof(ring->messages[0]));
-    *why = "no memory for an io_uring";
-    err = SENNIT_ENOMEM;
-    if (ring->messages == NULL)
-        goto fail_ring;
-    err = open_group(ring, why);
+    /* Last, because a ring that is given up costs the thread an interruption. */
+    err = set_up(ring, why);
     if (err)
-        goto fail_messages;
+        goto fail_buffers;
+    err = register_buffers(ring, why);
+    if (err)
+        goto fail_ring;
     *why = NULL;
     return SENNIT_OK;
 
-fail_messages:
-    sni_release(alloc, ring->messages);
 fail_ring:
     io_uring_queue_exit(&ring->uring);
+fail_buffers:
+    free_buffers(ring);
+    munmap(ring->group, ring->group_bytes);
     return err;
 }
 
@@ -347,12 +336,12 @@ sni_ring_close(sni_ring *ring, bool shared)
     unwatch(ring);
     if (shared) {
         close(ring->uring.ring_fd);
-        free_buffers(ring);
     } else {
-        close_group(ring);
+        (void)io_uring_unregister_buf_ring(&ring->uring, SNI_RING_GROUP);
         io_uring_queue_exit(&ring->uring);
+        munmap(ring->group, ring->group_bytes);
     }
-    sni_release(ring->alloc, ring->messages);
+    free_buffers(ring);
 }
 
 /* ---- requests and completions ------------------------------------------ */

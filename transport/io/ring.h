@@ -44,7 +44,8 @@ typedef struct sni_ring {
 #define SNI_RING_GROUP 0
 
 /* Errors: ENOTSUP (the kernel lacks something), EACCES (a sandbox or an administrator
- * forbids it), ENOMEM, EMFILE; `*why` says what in a sentence. */
+ * forbids it), ENOMEM, EMFILE; `*why` says what in a sentence, unless it is `alloc` that
+ * has no memory: NULL then. */
 sennit_err sni_ring_open(sni_ring *ring, const sennit_allocator *alloc, sni_pool *pool,
                          const sni_uring_opts *opts, const char **why);
 

@@ -68,11 +68,13 @@ struct sni_file {
     uint8_t cancel;   /* ... to be called back, ... */
     uint8_t armed;    /* ... with the kernel */
     bool readable;    /* something is known to be there */
-    bool unwanted;    /* the RECV that the kernel has was cancelled */
+    bool unwanted;    /* the RECV that the kernel has was cancelled ... */
+    bool abandoned;   /* ... or taken back: there is none any more */
     bool closed;
-    sni_op *in;    /* parked ACCEPT or RECV */
-    sni_op *out;   /* parked CONNECT or SEND */
-    sni_op *watch; /* parked HANGUP */
+    sni_block *lent; /* what the kernel may still fill, of one that was taken back */
+    sni_op *in;      /* parked ACCEPT or RECV */
+    sni_op *out;     /* parked CONNECT or SEND */
+    sni_op *watch;   /* parked HANGUP */
 };
 
 typedef struct uring_io {
@@ -306,6 +308,7 @@ static void
 free_file(uring_io *uring, sni_file *file)
 {
     sni_link_remove(&file->wanting);
+    sni_block_unref(file->lent);
     sni_release(uring->real.io.alloc, file->held);
     sni_real_free(&uring->real, file);
 }
@@ -468,6 +471,7 @@ uring_submit(sni_io *io, sni_op *op)
     if (park == NULL)
         return sni_real_look_up(&uring->real, op);
     SNI_ASSERT(*park == NULL);
+    SNI_ASSERT(op->kind != SNI_OP_RECV || !op->file->abandoned);
     op->file->unwanted = op->file->unwanted && op->kind != SNI_OP_RECV;
     if (try_op(uring, op))
         return true;
@@ -502,6 +506,21 @@ take_off(uring_io *uring, sni_op *op)
     return true;
 }
 
+/* A RECV that the kernel has: what it is lent stays until the kernel gives it back. */
+static bool
+abandon(uring_io *uring, sni_op *op)
+{
+    sni_file *file = op->file;
+
+    if (op->kind != SNI_OP_RECV || !op->pending || file->in != op)
+        return false;
+    file->in = NULL;
+    file->abandoned = true;
+    file->lent = op->home != NULL ? sni_block_ref(op->home) : NULL;
+    want_back(uring, file, bit(REQUEST_RECV));
+    return true;
+}
+
 static void
 uring_cancel(sni_io *io, sni_op *op)
 {
@@ -521,7 +540,9 @@ uring_cancel(sni_io *io, sni_op *op)
 static bool
 uring_retract(sni_io *io, sni_op *op)
 {
-    if (!take_off(uring_of(io), op))
+    uring_io *uring = uring_of(io);
+
+    if (!take_off(uring, op) && !abandon(uring, op))
         return false;
     op->pending = false;
     return true;
@@ -599,7 +620,12 @@ received(uring_io *uring, sni_file *file, const struct io_uring_cqe *cqe)
 {
     sni_op *op = file->in;
 
-    SNI_ASSERT(op != NULL && op->kind == SNI_OP_RECV);
+    if (op == NULL) {
+        SNI_ASSERT(file->abandoned);
+        if (cqe->flags & IORING_CQE_F_BUFFER)
+            (void)sni_ring_buffer(&uring->ring, cqe);
+        return;
+    }
     if (cqe->res < 0 && file->unwanted) {
         give_back(uring, &file->in, SENNIT_ECLOSED);
         return;
@@ -828,7 +854,7 @@ sni_io_uring_open(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_bl
     sni_real *real;
     sennit_err err;
 
-    *why = "out of memory";
+    *why = NULL;
     if (uring == NULL)
         return SENNIT_ENOMEM;
     real = &uring->real;

@@ -38,7 +38,7 @@ typedef struct sni_uring_opts {
     sni_uring_stats *stats;
 } sni_uring_opts;
 
-/* `why`, of a failure, is a sentence. Errors: as sni_ring_open(). */
+/* Errors, and `why`: as sni_ring_open(). */
 sennit_err sni_io_uring_open(sni_io **out, const sennit_allocator *alloc,
                              sni_pool *recv_blocks, const sni_uring_opts *opts,
                              const char **why);
