@@ -12,7 +12,7 @@ import tree
 PAGE = "tests/cases/README.md"
 
 # D13 and D14 are about security.
-WANTED = [f"D{n:02}" for n in range(1, 37) if n not in (13, 14)] + [
+WANTED = [f"D{n:02}" for n in (*range(1, 37), 43, 44, 45) if n not in (13, 14)] + [
     f"R{n:02}" for n in range(1, 68)]
 
 ROW = re.compile(r"^\| ([DR]\d\d) \| (.*?) \| (.*?) \|$", re.M)

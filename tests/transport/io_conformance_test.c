@@ -30,7 +30,7 @@ static const sni_uring_opts cooperative = { .setups_unknown = 1 };
 static const sni_uring_opts plain = { .setups_unknown = 2 };
 /* With as little of everything as there can be. */
 static const sni_uring_opts tiny = {
-    .entries = 2, .completions = 4, .buffers_max = 1, .no_multishot = true
+    .entries = 2, .completions = 4, .buffers = 1, .no_multishot = true
 };
 static const sni_uring_opts ending = { .entries = 4, .ends_multishot = true };
 #endif

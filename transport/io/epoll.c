@@ -305,6 +305,11 @@ wait_edges(epoll_io *epoll, sennit_time until)
     }
     if (!sni_op_queue_empty(&epoll->real.done))
         until = 0;
+    if (until > 0 && sni_real_is_interrupted()) {
+        if (!sni_real_wait(&epoll->real.io, -1, until))
+            return -1;
+        until = 0;
+    }
     n = wait_events(epoll, events, until);
     if (n < 0)
         return errno == EINTR ? -1 : 0;

@@ -129,8 +129,7 @@ typedef struct sni_io_ops {
     void (*cancel)(sni_io *io, sni_op *op);
 
     /* Takes `op` back at once: true, and it will not come out of reap(), or false,
-     * and nothing changed (it is done, or the kernel has it: cancel it). A RECV may take
-     * with it what has just arrived: such a file is to be closed. */
+     * and nothing changed (it is done, or the kernel has it: cancel it). */
     bool (*retract)(sni_io *io, sni_op *op);
 
     /* Nothing more will be written: the peer reads the end of the stream once it has

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -354,6 +355,20 @@ sni_real_spins(sni_io *io, sennit_time *end, sennit_time until)
     if (*end == 0)
         *end = now + io->spin_ns < until ? now + io->spin_ns : until;
     return now < *end;
+}
+
+static atomic_bool ring_closed;
+
+void
+sni_real_ring_closed(void)
+{
+    atomic_store_explicit(&ring_closed, true, memory_order_relaxed);
+}
+
+bool
+sni_real_is_interrupted(void)
+{
+    return atomic_load_explicit(&ring_closed, memory_order_relaxed);
 }
 
 bool

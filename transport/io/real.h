@@ -119,6 +119,12 @@ int sni_real_timeout_ms(sni_io *io, sennit_time until);
  * `*end` begins as 0. */
 bool sni_real_spins(sni_io *io, sennit_time *end, sennit_time until);
 
+/* A thread that has closed an io_uring may be interrupted once, some milliseconds later,
+ * without a signal: epoll_wait(2) ends then, ppoll(2) does not. Whether that was done in
+ * this process. Thread: any. */
+void sni_real_ring_closed(void);
+bool sni_real_is_interrupted(void);
+
 /* By the backend's descriptor. */
 bool sni_real_wait(sni_io *io, int bell, sennit_time until);
 

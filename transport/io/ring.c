@@ -6,13 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "io/bell.h"
 #include "io/real.h"
 
 #define ENTRIES     256u
@@ -21,8 +20,7 @@
  * 36 KiB of usually 8 MiB. What finds no place is kept by the kernel and loses nothing.
  */
 #define COMPLETIONS 1024u
-#define BUFFERS     4u
-#define BUFFERS_MAX 16u
+#define BUFFERS     8u
 
 /* How long to wait for the kernel to have memory again. */
 #define REFUSED_PAUSE_MS 1
@@ -130,6 +128,13 @@ is_able(sni_ring *ring, const char **why)
     return able;
 }
 
+static void
+exit_ring(sni_ring *ring)
+{
+    sni_real_ring_closed();
+    io_uring_queue_exit(&ring->uring);
+}
+
 static sennit_err
 set_up(sni_ring *ring, const char **why)
 {
@@ -147,7 +152,7 @@ set_up(sni_ring *ring, const char **why)
         (void)io_uring_register_ring_fd(&ring->uring);
         return SENNIT_OK;
     }
-    io_uring_queue_exit(&ring->uring);
+    exit_ring(ring);
     return rc < 0 ? explain(-rc, why) : SENNIT_ENOTSUP;
 }
 
@@ -156,7 +161,7 @@ set_up(sni_ring *ring, const char **why)
 static int
 group_mask(const sni_ring *ring)
 {
-    return io_uring_buf_ring_mask(ring->buffers_max);
+    return io_uring_buf_ring_mask(ring->buffers);
 }
 
 /* Gives buffer `id` to the kernel; false when there is no memory for it. */
@@ -173,25 +178,6 @@ provide(sni_ring *ring, unsigned id)
                           (unsigned short)id, group_mask(ring), 0);
     io_uring_buf_ring_advance(ring->group, 1);
     return true;
-}
-
-static void
-add_buffers(sni_ring *ring, unsigned count)
-{
-    for (unsigned id = ring->buffers; id < count; id++)
-        ring->absent += !provide(ring, id);
-    ring->buffers = count;
-    if (ring->stats->buffers < count)
-        ring->stats->buffers = count;
-}
-
-void
-sni_ring_grow(sni_ring *ring)
-{
-    unsigned count = 2 * ring->buffers;
-
-    ring->stats->no_buffer++;
-    add_buffers(ring, count < ring->buffers_max ? count : ring->buffers_max);
 }
 
 sni_block *
@@ -226,47 +212,38 @@ sni_ring_recycle(sni_ring *ring)
     return ring->buffers - ring->absent;
 }
 
+/* `shared`: the group is not mapped here. */
 static void
-free_buffers(sni_ring *ring)
+release(sni_ring *ring, bool shared)
 {
-    for (unsigned id = 0; id < ring->buffers; id++)
+    for (unsigned id = 0; ring->blocks != NULL && id < ring->buffers; id++)
         sni_block_unref(ring->blocks[id]);
     sni_release(ring->alloc, ring->blocks);
     sni_release(ring->alloc, ring->given);
-    sni_release(ring->alloc, ring->messages);
+    if (!shared)
+        munmap(ring->group, ring->group_bytes);
+    sni_bell_close(ring->bell);
 }
 
 static sennit_err
-acquire_buffers(sni_ring *ring)
+fill_group(sni_ring *ring)
 {
-    const unsigned max = ring->buffers_max;
+    const unsigned count = ring->buffers;
 
-    ring->group_bytes = max * sizeof(struct io_uring_buf);
-    /* Pages of its own, because the kernel keeps them; a child gets none of them. */
-    ring->group = mmap(NULL, ring->group_bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (ring->group == MAP_FAILED)
-        return SENNIT_ENOMEM;
-    (void)madvise(ring->group, ring->group_bytes, MADV_DONTFORK);
     io_uring_buf_ring_init(ring->group);
-    ring->blocks = sni_acquire_zero(ring->alloc, max * sizeof(ring->blocks[0]));
-    ring->given = sni_acquire(ring->alloc, max * sizeof(ring->given[0]));
-    ring->messages =
-        sni_acquire(ring->alloc, ring->opts.entries * sizeof(ring->messages[0]));
-    if (ring->blocks != NULL && ring->given != NULL && ring->messages != NULL)
-        add_buffers(ring, BUFFERS < max ? BUFFERS : max);
-    if (ring->buffers > 0 && ring->absent == 0)
-        return SENNIT_OK;
-    free_buffers(ring);
-    munmap(ring->group, ring->group_bytes);
-    return SENNIT_ENOMEM;
+    ring->blocks = sni_acquire_zero(ring->alloc, count * sizeof(ring->blocks[0]));
+    ring->given = sni_acquire(ring->alloc, count * sizeof(ring->given[0]));
+    if (ring->blocks == NULL || ring->given == NULL)
+        return SENNIT_ENOMEM;
+    ring->absent = count;
+    return sni_ring_recycle(ring) == count ? SENNIT_OK : SENNIT_ENOMEM;
 }
 
 static sennit_err
-register_buffers(sni_ring *ring, const char **why)
+register_group(sni_ring *ring, const char **why)
 {
     struct io_uring_buf_reg registration = { .ring_addr = (uintptr_t)ring->group,
-                                             .ring_entries = ring->buffers_max,
+                                             .ring_entries = ring->buffers,
                                              .bgid = SNI_RING_GROUP };
     int rc = ring->opts.no_groups
                  ? -EINVAL
@@ -292,56 +269,52 @@ sni_ring_open(sni_ring *ring, const sennit_allocator *alloc, sni_pool *pool,
     if (ring->opts.completions == 0)
         ring->opts.completions = COMPLETIONS;
     ring->stats = ring->opts.stats != NULL ? ring->opts.stats : &ring->own_stats;
-    ring->buffers_max = ring->opts.buffers_max > 0 ? ring->opts.buffers_max : BUFFERS_MAX;
+    ring->buffers = ring->opts.buffers > 0 ? ring->opts.buffers : BUFFERS;
     ring->alloc = alloc;
     ring->pool = pool;
-    ring->event_fd = -1;
-    ring->watch_fd = -1;
     *why = NULL;
-    err = acquire_buffers(ring);
+    err = sni_bell_open(&ring->bell);
     if (err)
         return err;
+    ring->group_bytes = ring->buffers * sizeof(struct io_uring_buf);
+    /* Pages of its own, because the kernel keeps them; a child gets none of them. */
+    ring->group = mmap(NULL, ring->group_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (ring->group == MAP_FAILED) {
+        sni_bell_close(ring->bell);
+        return SENNIT_ENOMEM;
+    }
+    (void)madvise(ring->group, ring->group_bytes, MADV_DONTFORK);
+    err = fill_group(ring);
+    if (err)
+        goto fail;
     /* Last, because a ring that is given up costs the thread an interruption. */
     err = set_up(ring, why);
     if (err)
-        goto fail_buffers;
-    err = register_buffers(ring, why);
+        goto fail;
+    err = register_group(ring, why);
     if (err)
         goto fail_ring;
     *why = NULL;
     return SENNIT_OK;
 
 fail_ring:
-    io_uring_queue_exit(&ring->uring);
-fail_buffers:
-    free_buffers(ring);
-    munmap(ring->group, ring->group_bytes);
+    exit_ring(ring);
+fail:
+    release(ring, false);
     return err;
-}
-
-static void
-unwatch(sni_ring *ring)
-{
-    if (ring->event_fd >= 0)
-        close(ring->event_fd);
-    if (ring->watch_fd >= 0)
-        close(ring->watch_fd);
-    ring->event_fd = -1;
-    ring->watch_fd = -1;
 }
 
 void
 sni_ring_close(sni_ring *ring, bool shared)
 {
-    unwatch(ring);
     if (shared) {
         close(ring->uring.ring_fd);
     } else {
         (void)io_uring_unregister_buf_ring(&ring->uring, SNI_RING_GROUP);
-        io_uring_queue_exit(&ring->uring);
-        munmap(ring->group, ring->group_bytes);
+        exit_ring(ring);
     }
-    free_buffers(ring);
+    release(ring, shared);
 }
 
 /* ---- requests and completions ------------------------------------------ */
@@ -386,12 +359,6 @@ sni_ring_request(sni_ring *ring)
         sqe = io_uring_get_sqe(&ring->uring);
     ring->requests += sqe != NULL;
     return sqe;
-}
-
-struct msghdr *
-sni_ring_message(sni_ring *ring, const struct io_uring_sqe *sqe)
-{
-    return &ring->messages[sqe - ring->uring.sq.sqes];
 }
 
 bool
@@ -451,38 +418,24 @@ sni_ring_next(sni_ring *ring, struct io_uring_cqe *out)
     return true;
 }
 
-static bool
-watch(sni_ring *ring, int fd)
+/* Not the ring's own descriptor: that does not wake who waits for it while work is
+ * deferred. Nor does the bell (Linux 6.18) when it was another eventfd that brought the
+ * work: a wake is to be looked at by itself. */
+void
+sni_ring_watch(sni_ring *ring)
 {
-    struct epoll_event event = { .events = EPOLLIN };
-
-    return epoll_ctl(ring->watch_fd, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
-/* The ring's own descriptor does not wake who waits for it while work is deferred. What
- * is registered for that does, but not (Linux 6.18) when it was an eventfd that brought
- * the work, which is the wake: so that is looked at by itself. */
-int
-sni_ring_watch(sni_ring *ring, int wake_fd)
-{
-    if (ring->watch_fd >= 0)
-        return ring->watch_fd;
-    /* Readable at first: of what is completed already it does not tell. */
-    ring->event_fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
-    ring->watch_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (ring->event_fd < 0 || ring->watch_fd < 0 || !watch(ring, ring->event_fd) ||
-        !watch(ring, wake_fd) ||
-        io_uring_register_eventfd(&ring->uring, ring->event_fd) != 0)
-        unwatch(ring);
-    return ring->watch_fd;
+    if (!ring->rings)
+        ring->rings = io_uring_register_eventfd(&ring->uring, ring->bell) == 0;
+    /* Of what is completed already it does not tell. */
+    if (ring->rings)
+        sni_bell_ring(ring->bell);
 }
 
 bool
 sni_ring_hush(sni_ring *ring)
 {
-    uint64_t count;
-
-    if (ring->event_fd < 0 || read(ring->event_fd, &count, sizeof count) < 0)
+    if (!ring->rings)
         return false;
+    sni_bell_silence(ring->bell);
     return (IO_URING_READ_ONCE(*ring->uring.sq.kflags) & IORING_SQ_TASKRUN) != 0;
 }

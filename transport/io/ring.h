@@ -25,16 +25,14 @@ typedef struct sni_ring {
     sni_uring_stats own_stats;
     const sennit_allocator *alloc;
     unsigned requests;
-    int event_fd; /* of sni_ring_watch(); -1: there is none */
-    int watch_fd;
-    bool tells_of_work;      /* the ring has a flag for what only entering completes */
-    struct msghdr *messages; /* one for each place of a submission */
+    int bell;           /* of sni_ring_watch() ... */
+    bool rings;         /* ... which was called */
+    bool tells_of_work; /* the ring has a flag for what only entering completes */
 
     sni_pool *pool;
     struct io_uring_buf_ring *group; /* where the kernel looks for buffers */
     size_t group_bytes;
-    unsigned buffers;     /* in use, given or absent ... */
-    unsigned buffers_max; /* ... and that many at most: a power of two */
+    unsigned buffers; /* a power of two */
     unsigned absent;
     sni_block **blocks; /* by number; NULL: absent */
     uint16_t *given;
@@ -56,9 +54,6 @@ void sni_ring_close(sni_ring *ring, bool shared);
  * the queue is full and the kernel takes nothing; look at what is completed first. */
 struct io_uring_sqe *sni_ring_request(sni_ring *ring);
 
-/* The place for the message of a request to send; it need not outlive the submission. */
-struct msghdr *sni_ring_message(sni_ring *ring, const struct io_uring_sqe *sqe);
-
 /* Hands over what was put into the ring and, if nothing is completed, waits until
  * something is or the clock reaches `until` (0: does not wait). One call of the system,
  * none if there is nothing to do. False: a signal ended the wait. */
@@ -67,11 +62,10 @@ bool sni_ring_enter(sni_ring *ring, sennit_time until);
 /* Whether sni_ring_next() gives something. */
 bool sni_ring_completed(const sni_ring *ring);
 
-/* A descriptor that is readable from when something is completed, or would be by
- * entering, until sni_ring_hush(); and while `wake_fd` is. -1: none is to be had. */
-int sni_ring_watch(sni_ring *ring, int wake_fd);
+/* From now on the bell rings when something is completed, or would be by entering. */
+void sni_ring_watch(sni_ring *ring);
 
-/* True: something came meanwhile, so entering again completes it. */
+/* Silences it. True: something came meanwhile, so entering again completes it. */
 bool sni_ring_hush(sni_ring *ring);
 
 /* The next completion, or false. */
@@ -83,8 +77,5 @@ sni_block *sni_ring_buffer(sni_ring *ring, const struct io_uring_cqe *cqe);
 /* Returns given buffers to the kernel, and others in the place of those that somebody
  * kept. Returns how many the kernel has: 0 means that there is no memory. */
 unsigned sni_ring_recycle(sni_ring *ring);
-
-/* The kernel had no buffer left: it gets more, up to the maximum. */
-void sni_ring_grow(sni_ring *ring);
 
 #endif /* SENNIT_IO_RING_H */

@@ -30,6 +30,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/list.h"
+#include "io/alarm.h"
 #include "io/real.h"
 #include "io/ring.h"
 
@@ -53,7 +54,12 @@ _Static_assert(REQUEST_CANCEL <= REQUEST_MASK,
  * accepted; the rest is room for what comes until the kernel has heard of that. */
 #define HELD_MAX SNI_ACCEPTS_PER_TURN
 
+/* A kernel that is out of memory may refuse to be asked. */
+#define FETCH_TRIES 8
+
 typedef struct uring_held {
+    sni_link link; /* of all listeners */
+    int fd;        /* the listener's */
     unsigned first;
     unsigned count;
     unsigned room;
@@ -69,12 +75,11 @@ struct sni_file {
     uint8_t armed;    /* ... with the kernel */
     bool readable;    /* something is known to be there */
     bool unwanted;    /* the RECV that the kernel has was cancelled ... */
-    bool abandoned;   /* ... or taken back: there is none any more */
+    bool taken;       /* ... or is being taken back */
     bool closed;
-    sni_block *lent; /* what the kernel may still fill, of one that was taken back */
-    sni_op *in;      /* parked ACCEPT or RECV */
-    sni_op *out;     /* parked CONNECT or SEND */
-    sni_op *watch;   /* parked HANGUP */
+    sni_op *in;    /* parked ACCEPT or RECV */
+    sni_op *out;   /* parked CONNECT or SEND */
+    sni_op *watch; /* parked HANGUP */
 };
 
 typedef struct uring_io {
@@ -82,6 +87,8 @@ typedef struct uring_io {
     sni_ring ring;
     sni_link wanting; /* files that want something of the kernel */
     sni_link starved; /* ... a buffer */
+    sni_link listeners;
+    int watch_fd; /* readable when the ring's bell rings or somebody wakes */
     bool wake_armed;
     bool closing;
     bool watched; /* somebody waits for the descriptor */
@@ -276,18 +283,34 @@ init_file(sni_file *file)
     sni_link_init(&file->wanting);
 }
 
+static bool
+listens(uring_io *uring, int fd)
+{
+    for (sni_link *link = uring->listeners.next; link != &uring->listeners;
+         link = link->next)
+        if (SNI_OWNER_OF(link, uring_held, link)->fd == fd)
+            return true;
+    return false;
+}
+
 static sennit_err
 uring_begin(sni_real *real, sni_file *file)
 {
-    unsigned room = uring_of(&real->io)->ring.uring.cq.ring_entries;
+    uring_io *uring = uring_of(&real->io);
+    unsigned room = uring->ring.uring.cq.ring_entries;
+    uring_held *held;
 
     if (file->of.listening == NULL)
         return SENNIT_OK;
-    file->held = sni_acquire_zero(real->io.alloc,
-                                  sizeof *file->held + room * sizeof file->held->fds[0]);
-    if (file->held == NULL)
+    if (listens(uring, file->of.fd))
+        return SENNIT_EEXIST;
+    held = sni_acquire_zero(real->io.alloc, sizeof *held + room * sizeof held->fds[0]);
+    if (held == NULL)
         return SENNIT_ENOMEM;
-    file->held->room = room;
+    held->fd = file->of.fd;
+    held->room = room;
+    sni_list_push(&uring->listeners, &held->link);
+    file->held = held;
     return SENNIT_OK;
 }
 
@@ -308,7 +331,6 @@ static void
 free_file(uring_io *uring, sni_file *file)
 {
     sni_link_remove(&file->wanting);
-    sni_block_unref(file->lent);
     sni_release(uring->real.io.alloc, file->held);
     sni_real_free(&uring->real, file);
 }
@@ -324,6 +346,8 @@ uring_close(sni_io *io, sni_file *file)
     SNI_ASSERT(file->watch == NULL);
     for (; file->held != NULL && file->held->count > 0; pop_held(file->held))
         sni_stream_close(first_held(file->held), inherited);
+    if (file->held != NULL)
+        sni_link_remove(&file->held->link);
     sni_real_shut(&uring->real, file);
     if (file->armed == 0 || inherited) {
         free_file(uring, file);
@@ -471,7 +495,6 @@ uring_submit(sni_io *io, sni_op *op)
     if (park == NULL)
         return sni_real_look_up(&uring->real, op);
     SNI_ASSERT(*park == NULL);
-    SNI_ASSERT(op->kind != SNI_OP_RECV || !op->file->abandoned);
     op->file->unwanted = op->file->unwanted && op->kind != SNI_OP_RECV;
     if (try_op(uring, op))
         return true;
@@ -506,21 +529,6 @@ take_off(uring_io *uring, sni_op *op)
     return true;
 }
 
-/* A RECV that the kernel has: what it is lent stays until the kernel gives it back. */
-static bool
-abandon(uring_io *uring, sni_op *op)
-{
-    sni_file *file = op->file;
-
-    if (op->kind != SNI_OP_RECV || !op->pending || file->in != op)
-        return false;
-    file->in = NULL;
-    file->abandoned = true;
-    file->lent = op->home != NULL ? sni_block_ref(op->home) : NULL;
-    want_back(uring, file, bit(REQUEST_RECV));
-    return true;
-}
-
 static void
 uring_cancel(sni_io *io, sni_op *op)
 {
@@ -535,17 +543,6 @@ uring_cancel(sni_io *io, sni_op *op)
         want_back(uring, op->file, bit(REQUEST_RECV));
         hand_over(uring);
     }
-}
-
-static bool
-uring_retract(sni_io *io, sni_op *op)
-{
-    uring_io *uring = uring_of(io);
-
-    if (!take_off(uring, op) && !abandon(uring, op))
-        return false;
-    op->pending = false;
-    return true;
 }
 
 /* ---- completions ------------------------------------------------------- */
@@ -599,7 +596,9 @@ accepted(uring_io *uring, sni_file *listener, const struct io_uring_cqe *cqe)
     else if (cqe->res != -ECANCELED && listener->in != NULL &&
              !sni_stream_accept_goes_on(-cqe->res))
         give_back(uring, &listener->in, sni_err_of_errno(-cqe->res));
-    if (goes_on && (uring->ring.opts.ends_multishot || listener->held->count > HELD_MAX))
+    if (goes_on && uring->ring.opts.ends_multishot)
+        (void)call_back(uring, listener, REQUEST_ACCEPT);
+    else if (goes_on && listener->held->count > HELD_MAX)
         want_back(uring, listener, bit(REQUEST_ACCEPT));
     if (!goes_on && !uring->no_multishot && listener->in != NULL)
         uring->ring.stats->ended++;
@@ -609,7 +608,7 @@ accepted(uring_io *uring, sni_file *listener, const struct io_uring_cqe *cqe)
 static void
 starve(uring_io *uring, sni_file *file)
 {
-    sni_ring_grow(&uring->ring);
+    uring->ring.stats->no_buffer++;
     file->want |= bit(REQUEST_RECV);
     sni_link_remove(&file->wanting);
     sni_list_push(&uring->starved, &file->wanting);
@@ -620,12 +619,9 @@ received(uring_io *uring, sni_file *file, const struct io_uring_cqe *cqe)
 {
     sni_op *op = file->in;
 
-    if (op == NULL) {
-        SNI_ASSERT(file->abandoned);
-        if (cqe->flags & IORING_CQE_F_BUFFER)
-            (void)sni_ring_buffer(&uring->ring, cqe);
+    SNI_ASSERT(op != NULL && op->kind == SNI_OP_RECV);
+    if (cqe->res < 0 && file->taken)
         return;
-    }
     if (cqe->res < 0 && file->unwanted) {
         give_back(uring, &file->in, SENNIT_ECLOSED);
         return;
@@ -751,6 +747,54 @@ feed_starved(uring_io *uring, unsigned buffers)
     }
 }
 
+/* Waits, for what takes the kernel no time, until it has given back a RECV. False: it is
+ * done. So nothing is lost, and what it was told to fill may be used. */
+static bool
+fetch_back(uring_io *uring, sni_op *op)
+{
+    sni_file *file = op->file;
+
+    if (op->kind != SNI_OP_RECV || !op->pending || file->in != op)
+        return false;
+    file->taken = true;
+    for (int i = 0; i < FETCH_TRIES && file->armed & bit(REQUEST_RECV); i++) {
+        want_back(uring, file, bit(REQUEST_RECV));
+        (void)make_all(uring);
+        (void)sni_ring_enter(&uring->ring, 0);
+        complete_all(uring);
+    }
+    file->taken = false;
+    if (file->armed & bit(REQUEST_RECV) || file->in != op)
+        return false;
+    file->in = NULL;
+    return true;
+}
+
+static bool
+uring_retract(sni_io *io, sni_op *op)
+{
+    uring_io *uring = uring_of(io);
+
+    if (!take_off(uring, op) && !fetch_back(uring, op))
+        return false;
+    op->pending = false;
+    tell_queued(uring);
+    return true;
+}
+
+static bool
+wait_completions(uring_io *uring, sennit_time until)
+{
+    sennit_time end = 0;
+
+    while (sni_real_spins(&uring->real.io, &end, until)) {
+        (void)sni_ring_enter(&uring->ring, 0);
+        if (io_uring_cq_ready(&uring->ring.uring) > 0)
+            return true;
+    }
+    return sni_ring_enter(&uring->ring, until);
+}
+
 static int
 uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
 {
@@ -769,7 +813,7 @@ uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
     while (sni_real_spins(io, &end, until))
         if (!sni_ring_enter(&uring->ring, 0) || sni_ring_completed(&uring->ring))
             until = 0;
-    entered = sni_ring_enter(&uring->ring, until);
+    entered = wait_completions(uring, until);
     while (sni_ring_hush(&uring->ring))
         (void)sni_ring_enter(&uring->ring, 0);
     complete_all(uring);
@@ -787,11 +831,12 @@ uring_descriptor(const sni_io *io)
     /* The descriptor is asked for by whoever is going to wait for it. */
     uring_io *uring = (uring_io *)(uintptr_t)io;
 
-    if (sni_real_inherited(&uring->real.io))
-        return uring->ring.watch_fd;
-    uring->watched = true;
-    hand_over(uring);
-    return sni_ring_watch(&uring->ring, uring->real.wake_fd);
+    if (!sni_real_inherited(&uring->real.io)) {
+        uring->watched = true;
+        hand_over(uring);
+        sni_ring_watch(&uring->ring);
+    }
+    return uring->watch_fd;
 }
 
 /* Every request comes back, those of closed files too. */
@@ -817,6 +862,7 @@ uring_fini(sni_io *io)
 
     if (!inherited)
         drain(uring);
+    sni_fd_close(uring->watch_fd);
     sni_ring_close(&uring->ring, inherited);
     sni_real_fini(&uring->real);
     sni_release(io->alloc, uring);
@@ -864,6 +910,7 @@ sni_io_uring_open(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_bl
     real->begin = uring_begin;
     sni_link_init(&uring->wanting);
     sni_link_init(&uring->starved);
+    sni_link_init(&uring->listeners);
     err = sni_real_init(real);
     *why = sennit_err_text(err);
     if (err)
@@ -871,10 +918,15 @@ sni_io_uring_open(sni_io **out, const sennit_allocator *alloc, sni_pool *recv_bl
     err = sni_ring_open(&uring->ring, alloc, recv_blocks, opts, why);
     if (err)
         goto fail_real;
+    err = sni_any_open(&uring->watch_fd, (int[]){ uring->ring.bell, real->wake_fd }, 2);
+    if (err)
+        goto fail_ring;
     uring->no_multishot = uring->ring.opts.no_multishot;
     *out = &real->io;
     return SENNIT_OK;
 
+fail_ring:
+    sni_ring_close(&uring->ring, false);
 fail_real:
     sni_real_fini(real);
 fail_uring:

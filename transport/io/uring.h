@@ -17,14 +17,13 @@ typedef struct sni_uring_stats {
     unsigned ended;     /* requests that should have gone on and were made again */
     unsigned overflows; /* there were more completions than places for them */
     unsigned refused; /* the kernel took nothing for the moment, or the queue was full */
-    unsigned buffers; /* the most that there were */
 } sni_uring_stats;
 
 /* ... and force. 0 and NULL: as always. */
 typedef struct sni_uring_opts {
     unsigned entries;        /* places for requests */
     unsigned completions;    /* and for what they come to */
-    unsigned buffers_max;    /* a power of two */
+    unsigned buffers;        /* a power of two */
     unsigned setups_unknown; /* of the ways to set up a ring, best first, that this kernel
                                 does not know: deferring work (6.1), cooperating (5.19) */
     bool no_features;        /* ... nor what no ring can do without ... */
