@@ -519,6 +519,131 @@ pieces_that_no_memory_can_hold_are_refused(void **state)
     net_close(&n);
 }
 
+/* ---- bodies that are gathered -------------------------------------------- */
+
+static unsigned released;
+
+static void
+count_release(void *data, void *arg)
+{
+    (void)data;
+    (void)arg;
+    released++;
+}
+
+/* Parts that are referred to, copied, empty and inline; in all `size` octets. */
+static void
+gather(sennit_msg *msg, size_t size)
+{
+    size_t cuts[] = { 0, 0, size / 2, size / 2 + 9, size };
+    sennit_msg parts[4];
+
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(sennit_msg_init_user(&parts[i], octets + cuts[i],
+                                              cuts[i + 1] - cuts[i], count_release, NULL),
+                         SENNIT_OK);
+    assert_int_equal(sennit_msg_init_gather(msg, parts, 4), SENNIT_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(sennit_msg_size(&parts[i]), 0);
+}
+
+static const struct gathered_row {
+    const char *name;
+    size_t size;
+} gathered_rows[] = {
+    { "inline", 30 },      { "small", 4095 },      { "all copied", 4096 },
+    { "one large", 9000 }, { "two large", 20000 }, { "beyond a chunk", 150000 },
+};
+
+static void
+check_arrived(sennit_sock *sock, size_t size)
+{
+    sennit_msg msg;
+
+    sennit_msg_init(&msg);
+    assert_int_equal(sennit_sock_recv(sock, &msg, 0), SENNIT_OK);
+    assert_int_equal(sennit_msg_size(&msg), size);
+    assert_memory_equal(sennit_msg_data(&msg), octets, size);
+    sennit_msg_fini(&msg);
+}
+
+static void
+check_gathered(void **state)
+{
+    const struct gathered_row *row = *state;
+
+    for (size_t i = 0; i < sizeof octets; i++)
+        octets[i] = (uint8_t)(i * 11 + i / 251);
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock *pull;
+        sennit_sock *push;
+        sennit_msg msg;
+        sennit_msg again;
+
+        released = 0;
+        open_pair((transport)via, SENNIT_PULL, &pull, SENNIT_PUSH, &push);
+        gather(&msg, row->size);
+        sennit_msg_init(&again);
+        sennit_msg_copy(&again, &msg);
+        assert_int_equal(sennit_sock_send(push, &msg, 0), SENNIT_OK);
+        check_arrived(pull, row->size);
+        /* And once more, after it was looked at. */
+        assert_memory_equal(sennit_msg_data(&again), octets, row->size);
+        assert_int_equal(sennit_sock_send(push, &again, 0), SENNIT_OK);
+        check_arrived(pull, row->size);
+        assert_int_equal(released, 4);
+        net_check_law(push);
+        net_close(&n);
+    }
+}
+
+/* The first frame decides who gets it, the second is encoded once for both. */
+static void
+a_gathered_body_can_be_published(void **state)
+{
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock *pub;
+        sennit_sock *subs[2];
+        sennit_msg msg;
+
+        open_pair((transport)via, SENNIT_PUB, &pub, SENNIT_SUB, &subs[0]);
+        subs[1] = net_sock(&n, SENNIT_SUB, NULL);
+        net_connect(subs[1], sennit_sock_last_endpoint(pub));
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(
+                sennit_sock_subscribe(subs[i], (sennit_bytes){ octets, 5000 }),
+                SENNIT_OK);
+        assert_int_equal(sennit_sock_wait_subscriptions(pub, 2, DEADLINE_MS), SENNIT_OK);
+        gather(&msg, 20000);
+        assert_int_equal(sennit_sock_send(pub, &msg, SENNIT_MORE), SENNIT_OK);
+        gather(&msg, 30000);
+        assert_int_equal(sennit_sock_send(pub, &msg, 0), SENNIT_OK);
+        for (int i = 0; i < 2; i++) {
+            check_arrived(subs[i], 20000);
+            check_arrived(subs[i], 30000);
+        }
+        net_close(&n);
+    }
+}
+
+static void
+a_gathered_body_may_have_gathered_parts(void **state)
+{
+    sennit_msg parts[2];
+    sennit_msg msg;
+
+    (void)state;
+    released = 0;
+    for (int i = 0; i < 2; i++)
+        gather(&parts[i], 20000);
+    assert_int_equal(sennit_msg_init_gather(&msg, parts, 2), SENNIT_OK);
+    assert_int_equal(released, 8);
+    assert_memory_equal(sennit_msg_data(&msg), octets, 20000);
+    assert_memory_equal((uint8_t *)sennit_msg_data(&msg) + 20000, octets, 20000);
+    sennit_msg_fini(&msg);
+}
+
 /* ---- memory that runs out ------------------------------------------------ */
 
 typedef struct life {
@@ -585,6 +710,9 @@ all_arrive(test_alloc *alloc, void *arg)
     WORKS(err, sennit_sock_recv(to, &msgs[0], 0));
     assert_int_equal(sennit_msg_size(&msgs[0]), 9009);
     sennit_msg_fini(&msgs[0]);
+    gather(&msgs[0], 20000);
+    WORKS(err, sennit_sock_send(from, &msgs[0], 0));
+    check_arrived(to, 20000);
     sennit_loop_close(n.loop);
 }
 
@@ -621,11 +749,14 @@ main(void)
         cmocka_unit_test(a_batch_is_one_send_one_wait_and_one_receive),
         cmocka_unit_test(a_loops_own_blocks_are_used_again),
         cmocka_unit_test(pieces_that_no_memory_can_hold_are_refused),
+        cmocka_unit_test(a_gathered_body_can_be_published),
+        cmocka_unit_test(a_gathered_body_may_have_gathered_parts),
         cmocka_unit_test(every_failed_allocation_leaves_whole_messages),
     };
     static test_suite suite;
 
     TEST_SUITE_ADD(&suite, tests);
     TEST_SUITE_ROWS(&suite, "pieces_make_one_body: ", pieces_rows, check_pieces);
+    TEST_SUITE_ROWS(&suite, "a_body_is_gathered: ", gathered_rows, check_gathered);
     return test_suite_run(&suite);
 }

@@ -123,6 +123,8 @@ nothing(void *arg)
     X(send_parts_2, "parts", sennit_sock_send_parts(b.push, NULL, 1, 0))                 \
     X(send_parts_3, "part", sennit_sock_send_parts(b.push, &NO_BYTES, 1, 0))             \
     X(send_parts_4, "flags", sennit_sock_send_parts(b.push, A_VALUE, 1, ODD_BIT))        \
+    X(gather_1, NULL, sennit_msg_init_gather(NULL, &b.msg, 1))                           \
+    X(gather_2, NULL, sennit_msg_init_gather(&b.msg, NULL, 1))                           \
     X(msg_init_1, NULL, sennit_loop_msg_init_size(NULL, &b.msg, 1))                      \
     X(msg_init_2, "msg", sennit_loop_msg_init_size(L, NULL, 1))                          \
     X(recv_bytes_1, NULL, sennit_sock_recv_bytes(NULL, b.octets, 1, A_SIZE, 0))          \

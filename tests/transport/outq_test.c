@@ -62,13 +62,34 @@ fixture_fini(fixture *f)
     assert_int_equal(f->alloc.live_blocks, 0);
 }
 
+/* Some sizes are gathered from parts that are referred to, copied, empty and inline. */
+static void
+make(sennit_msg *msg, const uint8_t *data, size_t size)
+{
+    size_t cuts[] = { 0, 10, 10, size / 2, size / 2 + 7, size - size / 3, size };
+    sennit_msg parts[6];
+
+    if (size < SNI_COPY_MAX_BYTES || size % 4 != 3) {
+        assert_int_equal(sennit_msg_init_copy(msg, data, size), SENNIT_OK);
+        return;
+    }
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(
+            sennit_msg_init_copy(&parts[i], data + cuts[i], cuts[i + 1] - cuts[i]),
+            SENNIT_OK);
+    assert_int_equal(sennit_msg_init_gather(msg, parts, 6), SENNIT_OK);
+}
+
+#define GATHERED_SMALL 4099u  /* all of it is copied */
+#define GATHERED_LARGE 24003u /* head and 10 octets, 11991, 7, 4000, 8001 ... */
+
 static bool
 push(fixture *f, size_t size, bool more)
 {
     sennit_msg msg;
     bool kept = false;
 
-    assert_int_equal(sennit_msg_init_copy(&msg, body + size % 251, size), SENNIT_OK);
+    make(&msg, body + size % 251, size);
     assert_int_equal(sni_outq_push(&f->queue, sni_msg_of(&msg), more, &kept), SENNIT_OK);
     assert_int_equal(sennit_msg_size(&msg), size);
     if (kept) {
@@ -171,6 +192,20 @@ static const struct shape {
       3 },
     { "an unfinished message that ends in a referenced body",
       { { 6, false }, { 3, true }, { 4096, true } },
+      3 },
+    { "a gathered body between small messages",
+      { { 4, false }, { GATHERED_LARGE, false }, { 4, false } },
+      3 },
+    { "gathered bodies inside a multipart message",
+      { { 4, false },
+        { 10, true },
+        { GATHERED_LARGE, true },
+        { GATHERED_SMALL, true },
+        { GATHERED_LARGE, false },
+        { 2, false } },
+      6 },
+    { "an unfinished message that ends in a gathered body",
+      { { 6, false }, { 3, true }, { GATHERED_LARGE, true } },
       3 },
     { "nothing but an unfinished message", { { 3, true }, { 0, true } }, 2 },
 };
@@ -347,7 +382,9 @@ a_lost_connection_drops_only_the_message_it_had_begun(void **state)
 static void
 random_queues_survive_random_losses(void **state)
 {
-    static const size_t sizes[] = { 0, 1, 20, 255, 256, 1000, 4095, 4096, 9000 };
+    static const size_t sizes[] = {
+        0, 1, 20, 255, 256, 1000, 4095, 4096, 9000, GATHERED_SMALL, GATHERED_LARGE
+    };
 
     (void)state;
     for (uint64_t seed = 1; seed <= 400; seed++) {
@@ -359,7 +396,7 @@ random_queues_survive_random_losses(void **state)
         snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
         fixture_init(&f);
         for (size_t i = 0; i < frames; i++)
-            push(&f, sizes[test_rng_below(&rng, 9)], test_rng_chance(&rng, 40));
+            push(&f, sizes[test_rng_below(&rng, 11)], test_rng_chance(&rng, 40));
         check_restart(&f, name, test_rng_below(&rng, f.wire_size + 1));
         fixture_fini(&f);
     }
@@ -369,7 +406,9 @@ random_queues_survive_random_losses(void **state)
 static void
 writes_and_pushes_may_alternate(void **state)
 {
-    static const size_t sizes[] = { 0, 1, 20, 255, 256, 1000, 4095, 4096, 9000 };
+    static const size_t sizes[] = {
+        0, 1, 20, 255, 256, 1000, 4095, 4096, 9000, GATHERED_SMALL, GATHERED_LARGE
+    };
 
     (void)state;
     for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -384,7 +423,7 @@ writes_and_pushes_may_alternate(void **state)
         for (int step = 0; step < 40; step++) {
             size_t size = test_rng_below(&rng, f.queue.bytes + 1);
 
-            push(&f, sizes[test_rng_below(&rng, 9)], test_rng_chance(&rng, 30));
+            push(&f, sizes[test_rng_below(&rng, 11)], test_rng_chance(&rng, 30));
             ended += sni_outq_wrote(&f.queue, size);
             written += size;
             check_waiting(&f, written, name);
@@ -408,7 +447,9 @@ open_begin(const fixture *f)
 static void
 an_unfinished_message_can_be_taken_back_unless_it_is_on_its_way(void **state)
 {
-    static const size_t sizes[] = { 0, 1, 20, 255, 256, 1000, 4095, 4096, 9000 };
+    static const size_t sizes[] = {
+        0, 1, 20, 255, 256, 1000, 4095, 4096, 9000, GATHERED_SMALL, GATHERED_LARGE
+    };
 
     (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -420,7 +461,7 @@ an_unfinished_message_can_be_taken_back_unless_it_is_on_its_way(void **state)
         snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
         fixture_init(&f);
         for (int step = 0; step < 30; step++) {
-            push(&f, sizes[test_rng_below(&rng, 9)], test_rng_chance(&rng, 60));
+            push(&f, sizes[test_rng_below(&rng, 11)], test_rng_chance(&rng, 60));
             if (test_rng_chance(&rng, 30)) {
                 size_t size = test_rng_below(&rng, f.queue.bytes + 1);
 
@@ -727,7 +768,7 @@ model_push(model *m, size_t size, size_t salt, bool more, bool shared)
     model_msg *to;
 
     assert_true(m->count < MODEL_MSGS_MAX);
-    assert_int_equal(sennit_msg_init_copy(&msg, body + salt, size), SENNIT_OK);
+    make(&msg, body + salt, size);
     if (shared && !m->queue->raw) {
         assert_int_equal(
             sni_chunk_encode(&m->chunk, &m->f.pools, sni_msg_of(&msg), more, &encoded),
@@ -999,8 +1040,21 @@ model_check(const model *m)
 static void
 random_step(model *m, test_rng *rng)
 {
-    static const size_t sizes[] = { 0, 0, 1, 1, 2, 20, 254, 256, 1000, 4095, 4096, 9000 };
-    size_t size = sizes[test_rng_below(rng, 12)];
+    static const size_t sizes[] = { 0,
+                                    0,
+                                    1,
+                                    1,
+                                    2,
+                                    20,
+                                    254,
+                                    256,
+                                    1000,
+                                    4095,
+                                    4096,
+                                    9000,
+                                    GATHERED_SMALL,
+                                    GATHERED_LARGE };
+    size_t size = sizes[test_rng_below(rng, 14)];
     size_t salt = test_rng_below(rng, 3);
     size_t limit = m->lent > 0 ? m->lent : m->queue->bytes;
     bool room = m->count < MODEL_MSGS_MAX - 1 &&
@@ -1329,9 +1383,12 @@ outq_scenario(test_alloc *alloc, void *arg)
     static const struct {
         size_t size;
         bool more;
-    } frames[] = { { 10, false },   { 3000, true }, { 3000, true }, { 4096, false },
-                   { 4097, true },  { 5000, true }, { 5001, true }, { 5002, true },
-                   { 5003, false }, { 1, false } };
+    } frames[] = { { 10, false },   { 3000, true },
+                   { 3000, true },  { 4096, false },
+                   { 4097, true },  { 5000, true },
+                   { 5001, true },  { 5002, true },
+                   { 5003, false }, { GATHERED_LARGE, false },
+                   { 1, false } };
     fixture f;
     size_t size = 0;
     bool ok;
@@ -1351,7 +1408,7 @@ outq_scenario(test_alloc *alloc, void *arg)
         sennit_err err;
         uint64_t failed = alloc->failed;
 
-        assert_int_equal(sennit_msg_init_copy(&msg, body, frames[i].size), SENNIT_OK);
+        make(&msg, body, frames[i].size);
         err = sni_outq_push(&f.queue, sni_msg_of(&msg), frames[i].more, &kept);
         if (err == SENNIT_ENOMEM) {
             assert_true(alloc->failed > failed);
@@ -1364,8 +1421,8 @@ outq_scenario(test_alloc *alloc, void *arg)
         sennit_msg_fini(&msg);
     }
     if (ok) {
-        assert_int_equal(f.queue.msgs, 4);
-        assert_int_equal(sni_outq_wrote(&f.queue, size), 4);
+        assert_int_equal(f.queue.msgs, 5);
+        assert_int_equal(sni_outq_wrote(&f.queue, size), 5);
     }
     sni_outq_fini(&f.queue);
     sni_pool_free(f.pools.small);

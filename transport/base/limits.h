@@ -12,6 +12,9 @@
  * by reference: the crossover of copy and iovec. */
 #define SNI_COPY_MAX_BYTES 4096u
 
+/* Messages that one body is gathered from by reference. More are copied together. */
+#define SNI_GATHER_PARTS_MAX 256u
+
 /* Storage taken per chunk of gathered output. */
 #define SNI_CHUNK_BYTES (64u * 1024u)
 

@@ -2,6 +2,7 @@
 #include "base/msg.h"
 
 #include "base/alloc.h"
+#include "base/gather.h"
 
 void
 sennit_msg_init(sennit_msg *msg)
@@ -140,6 +141,7 @@ sennit_msg_data(sennit_msg *msg)
 
     if (m == NULL)
         return NULL;
+    sni_msg_flatten(m);
     return m->small_size == SNI_MSG_VIEW ? m->u.view.data : m->u.small;
 }
 
@@ -156,6 +158,7 @@ sennit_msg_bytes(const sennit_msg *msg)
 
     if (m == NULL)
         return sni_bytes(NULL, 0);
+    sni_msg_flatten(m);
     if (m->small_size == SNI_MSG_VIEW)
         return sni_bytes(m->u.view.data, m->u.view.size);
     return sni_bytes(m->u.small, m->small_size);

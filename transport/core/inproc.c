@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/gather.h"
 #include "core/couple.h"
 #include "core/fresh.h"
 #include "core/sock.h"
@@ -1116,6 +1117,8 @@ sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
     err = sni_msg_own(msg, &pipe->loop->bodies);
     if (err)
         return err;
+    /* It may go to another thread. */
+    sni_msg_flatten(msg);
     if (pipe->peer.slow && is_drained(pipe))
         pipe->peer.slow = false;
     msg->peer = SNI_FRAME_DATA;

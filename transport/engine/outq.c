@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/gather.h"
 #include "base/limits.h"
 #include "wire/frame.h"
 
@@ -90,6 +91,7 @@ sennit_err
 sni_chunk_encode(sni_chunk *chunk, const sni_chunk_pools *pools, const sni_msg *msg,
                  bool more, sni_encoded *out)
 {
+    sni_msg_flatten(msg);
     return encode(chunk, pools, msg, more, out);
 }
 
@@ -290,6 +292,7 @@ push_raw(sni_outq *queue, const sni_msg *msg, bool more)
     size_t size = sni_msg_size_of(msg);
     sni_segment *last;
 
+    sni_msg_flatten(msg);
     if (size == 0) {
         push_nothing(queue, more);
         return SENNIT_OK;
@@ -314,9 +317,75 @@ push_raw(sni_outq *queue, const sni_msg *msg, bool more)
     return SENNIT_OK;
 }
 
+/* ---- bodies of several pieces ------------------------------------------- */
+
+/* Octets of the parts that are copied rather than referred to. */
+static size_t
+copied_bytes(const sni_gather *gather)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < gather->count; i++) {
+        size_t size = sni_msg_size_of(&gather->parts[i]);
+
+        bytes += size < SNI_COPY_MAX_BYTES ? size : 0;
+    }
+    return bytes;
+}
+
+/* Adds a piece of the body of which `last` has what is before it. There is room for it in
+ * the chunk, and in the ring for a segment. */
+static sni_segment *
+add_piece(sni_outq *queue, sni_segment *last, const sni_msg *part)
+{
+    sennit_bytes bytes = sennit_msg_bytes((const sennit_msg *)(const void *)part);
+    sni_chunk *chunk = &queue->chunk;
+    sni_block *block = sni_msg_block(part);
+    size_t begin;
+
+    if (bytes.size == 0)
+        return last;
+    if (bytes.size < SNI_COPY_MAX_BYTES) {
+        block = chunk->block;
+        begin = chunk->used;
+        sni_body_copy(block->data + begin, bytes.data, bytes.size);
+        chunk->used += bytes.size;
+        if (last->block == block && last->end == begin) {
+            last->end += bytes.size;
+            return last;
+        }
+    } else {
+        begin = (size_t)(bytes.data - block->data);
+    }
+    last->msg_end = false;
+    last->goes_on = last->body;
+    return append(queue, block, begin, begin + bytes.size, true);
+}
+
+static sennit_err
+push_gathered(sni_outq *queue, const sni_msg *msg, const sni_gather *gather, bool more)
+{
+    sni_chunk *chunk = &queue->chunk;
+    size_t body = sni_msg_size_of(msg);
+    sni_segment *last;
+    size_t begin;
+
+    if (!reserve(queue, gather->count + PUSHED_MAX + SPARE) ||
+        !chunk_reserve(chunk, queue->pools, SNI_FRAME_HEAD_MAX + copied_bytes(gather)))
+        return SENNIT_ENOMEM;
+    begin = chunk->used;
+    chunk->used += sni_frame_head_write(chunk->block->data + begin, more, false, body);
+    last = append(queue, chunk->block, begin, chunk->used, false);
+    for (size_t i = 0; i < gather->count; i++)
+        last = add_piece(queue, last, &gather->parts[i]);
+    appended(queue, last, chunk->used - begin - copied_bytes(gather) + body, more);
+    return SENNIT_OK;
+}
+
 sennit_err
 sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept)
 {
+    const sni_gather *gather;
     sni_encoded encoded;
     sennit_err err;
 
@@ -327,6 +396,10 @@ sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept)
     }
     if (queue->raw)
         return push_raw(queue, msg, more);
+    gather = sni_gather_of(msg);
+    if (gather != NULL && copied_bytes(gather) <= SNI_CHUNK_BYTES / 2)
+        return push_gathered(queue, msg, gather, more);
+    sni_msg_flatten(msg);
     err = encode(&queue->chunk, queue->pools, msg, more, &encoded);
     if (err)
         return err;
@@ -435,6 +508,19 @@ frame_at(const sni_segment *segment, size_t at, sni_frame_head *head)
     return used;
 }
 
+/* Bytes of the body that the front is a piece of. */
+static size_t
+rest_of_body(const sni_outq *queue)
+{
+    size_t size = 0;
+    size_t i = 0;
+
+    do {
+        size += segment_at(queue, i)->end - segment_at(queue, i)->begin;
+    } while (segment_at(queue, i++)->goes_on);
+    return size;
+}
+
 size_t
 sni_outq_to_boundary(const sni_outq *queue)
 {
@@ -448,9 +534,9 @@ sni_outq_to_boundary(const sni_outq *queue)
     if (front->begin == front->origin && (queue->raw || !front->body))
         return 0;
     if (front->body)
-        return front->end - front->begin;
+        return rest_of_body(queue);
     used = frame_at(front, front->origin, &head);
-    /* Past the segment's end lies the body that the next segment holds. */
+    /* Past the segment's end lies the body that the next segments hold. */
     return front->origin + used + (size_t)head.body_size - front->begin;
 }
 
@@ -534,12 +620,12 @@ pass_segment(const sni_outq *queue, cursor *c)
     c->ended = 0;
 }
 
-/* Passes one frame, or the rest of one; returns whether its message goes on. */
+/* Passes one frame, or the rest of one, or a piece of a gathered body; returns whether
+ * its message goes on. */
 static bool
 pass_frame(const sni_outq *queue, cursor *c)
 {
     const sni_segment *segment = segment_at(queue, c->index);
-    bool more = !segment->msg_end;
     sni_frame_head head;
     size_t size;
 
@@ -551,12 +637,13 @@ pass_frame(const sni_outq *queue, cursor *c)
             c->ended += !head.more;
             return head.more;
         }
-        more = head.more;
-        if (size > segment->end - c->at)
+        if (size > segment->end - c->at) {
             pass_segment(queue, c); /* the next one is its body */
+            segment = segment_at(queue, c->index);
+        }
     }
     pass_segment(queue, c);
-    return more;
+    return !segment->msg_end;
 }
 
 static void
@@ -694,9 +781,9 @@ sni_outq_drop_oldest(sni_outq *queue)
     return cut(queue, &from, &to, 1);
 }
 
-/* The body of the frame at a cursor that nothing was written of. */
-static sennit_bytes
-body_at(const sni_outq *queue, const cursor *c)
+/* Whether that is the body of the frame at a cursor that nothing was written of. */
+static bool
+body_is(const sni_outq *queue, const cursor *c, sennit_bytes expected)
 {
     const sni_segment *segment = segment_at(queue, c->index);
     size_t at = c->at;
@@ -706,12 +793,21 @@ body_at(const sni_outq *queue, const cursor *c)
     if (!segment->body) {
         at += frame_at(segment, at, &head);
         size = (size_t)head.body_size;
-        if (size > segment->end - at) {
-            segment = segment_at(queue, c->index + 1);
-            at = segment->begin;
-        }
     }
-    return sni_bytes(segment->block->data + at, size);
+    if (size != expected.size)
+        return false;
+    for (size_t i = c->index; size > 0; i++) {
+        size_t here;
+
+        segment = segment_at(queue, i);
+        at = i > c->index ? segment->begin : at;
+        here = segment->end - at < size ? segment->end - at : size;
+        if (memcmp(segment->block->data + at, expected.data, here) != 0)
+            return false;
+        size -= here;
+        expected.data += here;
+    }
+    return true;
 }
 
 bool
@@ -724,7 +820,7 @@ sni_outq_drop_topic(sni_outq *queue, sennit_bytes topic)
         cursor to = from;
 
         pass_message(queue, &to);
-        if (sni_bytes_equal(body_at(queue, &from), topic))
+        if (body_is(queue, &from, topic))
             return cut(queue, &from, &to, 1);
         from = to;
     }

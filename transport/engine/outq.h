@@ -51,6 +51,7 @@ typedef struct sni_segment {
     uint32_t msgs;  /* messages whose last byte is in [begin, end) */
     bool body;      /* no head in it: the rest of a frame whose head is in the segment
                        before, or a frame of a raw queue */
+    bool goes_on;   /* it is a body, and the next segment has more of it */
     bool msg_end;   /* its last byte ends a message */
 } sni_segment;      /* law: origin <= begin < end <= block's capacity */
 

@@ -170,6 +170,17 @@ SENNIT_API sennit_err sennit_msg_init_user(sennit_msg *msg, void *data, size_t s
                                            void (*release)(void *data, void *arg),
                                            void *arg) SENNIT_MUST_CHECK;
 
+/* Makes `msg` one frame whose body is that of `parts`, one after the other.
+ * Takes:  the parts on success: they are left empty and valid. Less than 4 KiB together
+ *         are copied. From there on each part of 4 KiB or more stays where it is, and a
+ *         stream's kernel is told of the pieces; they are copied together for who asks
+ *         for the body (data or bytes), for inproc and for publications. That never
+ *         fails: the room is there from the beginning. Until then it may not be asked for
+ *         by two threads at once that share the body (sennit_msg_copy()).
+ * Errors: EINVAL (NULL), ENOMEM; msg is then empty, and the parts are untouched. */
+SENNIT_API sennit_err sennit_msg_init_gather(sennit_msg *msg, sennit_msg *parts,
+                                             size_t count) SENNIT_MUST_CHECK;
+
 /* Gives back what `msg` holds and leaves it an empty frame. */
 SENNIT_API void sennit_msg_fini(sennit_msg *msg);
 
