@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks and the pool that recycles them.
+/* Blocks and the pool that recycles them. The block struct and its bytes are one
+ * allocation.
  *
- * Law of the pool: refs = 1 (the owner) + blocks that are out. The block struct
- * and its bytes are one allocation. Returned blocks are pushed on an atomic
- * stack; the owner takes the whole stack at once, so there is no ABA problem. */
+ * What the owner gives back goes into a list of its own, without an atomic operation.
+ * What other threads give back is pushed on an atomic stack, which the owner takes as a
+ * whole, so there is no ABA problem. At the end the stack is exchanged for CLOSED.
+ *
+ * Law: blocks out = out + left, where other threads count down `left`: blocks that they
+ * have freed instead of giving them back. The owner adds `out` to it at the end, and
+ * whoever makes it 0 then frees the pool: it cannot be 0 before, as it only falls. */
 #include "base/block.h"
+
+#include <pthread.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -13,12 +20,19 @@ struct sni_pool {
     const sennit_allocator *alloc;
     size_t block_capacity;
     unsigned keep_max;
-    atomic_uint refs;
+    /* The owner's: */
+    sni_block *free;
+    unsigned idle; /* blocks in `free` */
+    int64_t out;   /* taken, and not seen since; those in `returned` too */
+    /* Anybody's: */
+    atomic_uintptr_t owner; /* its thread; 0: several take turns */
     _Atomic(sni_block *) returned;
-    sni_block *free;  /* owner's */
-    atomic_uint idle; /* blocks in `free` and `returned`; may lag */
-    atomic_bool closed;
+    atomic_uint stacked; /* about so many are in it */
+    atomic_int_fast64_t left;
 };
+
+static sni_block closed_mark;
+#define CLOSED (&closed_mark)
 
 sni_block *
 sni_block_new(const sennit_allocator *alloc, size_t capacity)
@@ -66,38 +80,52 @@ block_free(sni_block *block)
     sni_release(block->alloc, block);
 }
 
+/* A block will not come back: another thread has freed it. */
 static void
-pool_unref(sni_pool *pool)
+count_left(sni_pool *pool)
 {
-    if (atomic_fetch_sub_explicit(&pool->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    for (sni_block *block = atomic_load(&pool->returned); block != NULL;) {
-        sni_block *next = block->next_free;
+    if (atomic_fetch_sub_explicit(&pool->left, 1, memory_order_acq_rel) == 1)
+        sni_release(pool->alloc, pool);
+}
 
+static void
+keep(sni_pool *pool, sni_block *block)
+{
+    pool->out--;
+    if (pool->idle >= pool->keep_max) {
         block_free(block);
-        block = next;
+        return;
     }
-    sni_release(pool->alloc, pool);
+    block->next_free = pool->free;
+    pool->free = block;
+    pool->idle++;
 }
 
 static void
 pool_return(sni_pool *pool, sni_block *block)
 {
-    unsigned idle = atomic_load_explicit(&pool->idle, memory_order_relaxed);
+    unsigned stacked;
+    sni_block *head;
 
-    if (idle >= pool->keep_max ||
-        atomic_load_explicit(&pool->closed, memory_order_acquire)) {
-        block_free(block);
-    } else {
-        sni_block *head = atomic_load_explicit(&pool->returned, memory_order_relaxed);
-
-        atomic_fetch_add_explicit(&pool->idle, 1, memory_order_relaxed);
-        do {
-            block->next_free = head;
-        } while (!atomic_compare_exchange_weak_explicit(
-            &pool->returned, &head, block, memory_order_release, memory_order_relaxed));
+    if (atomic_load_explicit(&pool->owner, memory_order_relaxed) ==
+        (uintptr_t)pthread_self()) {
+        keep(pool, block);
+        return;
     }
-    pool_unref(pool);
+    /* An owner that takes none for a while must not make it grow. Counted without care:
+     * what matters is that it does not go on and on. */
+    stacked = atomic_load_explicit(&pool->stacked, memory_order_relaxed);
+    head = atomic_load_explicit(&pool->returned, memory_order_relaxed);
+    do {
+        if (head == CLOSED || stacked >= pool->keep_max) {
+            block_free(block);
+            count_left(pool);
+            return;
+        }
+        block->next_free = head;
+    } while (!atomic_compare_exchange_weak_explicit(
+        &pool->returned, &head, block, memory_order_release, memory_order_relaxed));
+    atomic_store_explicit(&pool->stacked, stacked + 1, memory_order_relaxed);
 }
 
 void
@@ -105,7 +133,9 @@ sni_block_unref(sni_block *block)
 {
     if (block == NULL)
         return;
-    if (atomic_fetch_sub_explicit(&block->refs, 1, memory_order_acq_rel) != 1)
+    /* Who has the only reference needs no atomic operation to give it up. */
+    if (!sni_block_sole(block) &&
+        atomic_fetch_sub_explicit(&block->refs, 1, memory_order_acq_rel) != 1)
         return;
     if (block->pool != NULL)
         pool_return(block->pool, block);
@@ -116,35 +146,65 @@ sni_block_unref(sni_block *block)
 sni_pool *
 sni_pool_new(const sennit_allocator *alloc, size_t block_capacity, unsigned keep_max)
 {
-    sni_pool *pool = sni_acquire(alloc, sizeof *pool);
+    sni_pool *pool = sni_acquire_zero(alloc, sizeof *pool);
 
     if (pool == NULL)
         return NULL;
     pool->alloc = alloc;
     pool->block_capacity = block_capacity;
     pool->keep_max = keep_max;
-    pool->free = NULL;
-    atomic_init(&pool->refs, 1);
+    atomic_init(&pool->owner, (uintptr_t)pthread_self());
     atomic_init(&pool->returned, NULL);
-    atomic_init(&pool->idle, 0);
-    atomic_init(&pool->closed, false);
+    atomic_init(&pool->stacked, 0);
+    atomic_init(&pool->left, 0);
     return pool;
+}
+
+void
+sni_pool_share(sni_pool *pool, bool shared)
+{
+    atomic_store_explicit(&pool->owner, shared ? 0 : (uintptr_t)pthread_self(),
+                          memory_order_relaxed);
+}
+
+/* Gives: what others have given back, which `with` takes the place of. */
+static void
+collect(sni_pool *pool, sni_block *with)
+{
+    sni_block *block =
+        atomic_exchange_explicit(&pool->returned, with, memory_order_acquire);
+
+    if (block == NULL)
+        return;
+    atomic_store_explicit(&pool->stacked, 0, memory_order_relaxed);
+    while (block != NULL) {
+        sni_block *next = block->next_free;
+
+        keep(pool, block);
+        block = next;
+    }
 }
 
 void
 sni_pool_free(sni_pool *pool)
 {
+    int64_t out;
+
     if (pool == NULL)
         return;
-    atomic_store_explicit(&pool->closed, true, memory_order_release);
+    collect(pool, CLOSED);
     for (sni_block *block = pool->free; block != NULL;) {
         sni_block *next = block->next_free;
 
         block_free(block);
         block = next;
     }
-    pool->free = NULL;
-    pool_unref(pool);
+    /* Blocks that are still out come home as anybody's; the last may take the pool with
+     * it, as soon as they are counted. */
+    sni_pool_share(pool, true);
+    out = pool->out;
+    if (atomic_fetch_add_explicit(&pool->left, out, memory_order_acq_rel) + out == 0)
+        sni_release(pool->alloc, pool);
 }
 
 sni_block *
@@ -153,12 +213,11 @@ sni_pool_take(sni_pool *pool)
     sni_block *block;
 
     if (pool->free == NULL)
-        pool->free =
-            atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
+        collect(pool, NULL);
     block = pool->free;
     if (block != NULL) {
         pool->free = block->next_free;
-        atomic_fetch_sub_explicit(&pool->idle, 1, memory_order_relaxed);
+        pool->idle--;
         atomic_store_explicit(&block->refs, 1, memory_order_relaxed);
     } else {
         block = sni_block_new(pool->alloc, pool->block_capacity);
@@ -166,6 +225,6 @@ sni_pool_take(sni_pool *pool)
             return NULL;
         block->pool = pool;
     }
-    atomic_fetch_add_explicit(&pool->refs, 1, memory_order_relaxed);
+    pool->out++;
     return block;
 }

@@ -3,6 +3,7 @@
 #define SENNIT_BASE_BLOCK_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sennit/sennit.h"
@@ -51,9 +52,15 @@ void sni_block_unref(sni_block *block);
 
 /* Recycles blocks of one size, because fresh pages cost about 3 us each here
  * (limits A) and a busy connection turns over thousands of blocks a second.
- * Returning is safe from any thread; taking belongs to the owner. */
+ * Returning is safe from any thread; taking belongs to the owner, which is the thread
+ * that made it. At most `keep_max` are kept, and about as many that others have returned.
+ */
 sni_pool *sni_pool_new(const sennit_allocator *alloc, size_t block_capacity,
                        unsigned keep_max);
+
+/* Whether several threads take turns in taking; else the calling thread owns it. Nobody
+ * takes meanwhile. */
+void sni_pool_share(sni_pool *pool, bool shared);
 
 /* Frees what is in it; blocks still out are freed when they come home. NULL is
  * a no-op. */

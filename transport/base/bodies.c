@@ -26,10 +26,20 @@ sni_bodies_fini(sni_bodies *bodies)
     sni_bodies_init(bodies, bodies->alloc);
 }
 
+void
+sni_bodies_share(sni_bodies *bodies, bool shared)
+{
+    bodies->shared = shared;
+    for (size_t i = 0; i < SNI_BODY_CLASSES; i++)
+        if (bodies->classes[i] != NULL)
+            sni_pool_share(bodies->classes[i], shared);
+}
+
 static sni_pool *
 class_of(sni_bodies *bodies, size_t size)
 {
     size_t capacity = SNI_BODY_BYTES;
+    sni_pool *pool;
     size_t i = 0;
 
     while (capacity + SLACK(capacity) < size) {
@@ -37,10 +47,14 @@ class_of(sni_bodies *bodies, size_t size)
         i++;
     }
     SNI_ASSERT(i < SNI_BODY_CLASSES);
-    if (bodies->classes[i] == NULL)
-        bodies->classes[i] = sni_pool_new(bodies->alloc, capacity + SLACK(capacity),
-                                          (unsigned)(SNI_BODIES_KEPT_BYTES / capacity));
-    return bodies->classes[i];
+    if (bodies->classes[i] != NULL)
+        return bodies->classes[i];
+    pool = sni_pool_new(bodies->alloc, capacity + SLACK(capacity),
+                        (unsigned)(SNI_BODIES_KEPT_BYTES / capacity));
+    if (pool != NULL)
+        sni_pool_share(pool, bodies->shared);
+    bodies->classes[i] = pool;
+    return pool;
 }
 
 sni_block *

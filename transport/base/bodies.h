@@ -12,6 +12,7 @@
 
 typedef struct sni_bodies {
     const sennit_allocator *alloc;
+    bool shared;                         /* see sni_pool_share() */
     sni_pool *classes[SNI_BODY_CLASSES]; /* NULL: not made yet */
 } sni_bodies;
 
@@ -19,6 +20,9 @@ void sni_bodies_init(sni_bodies *bodies, const sennit_allocator *alloc);
 
 /* Blocks still out are freed when they come home. */
 void sni_bodies_fini(sni_bodies *bodies);
+
+/* As sni_pool_share(), for all of them. */
+void sni_bodies_share(sni_bodies *bodies, bool shared);
 
 /* A block of at least `size` bytes with one reference, or NULL. Contents are stale.
  * Thread: the owner's; giving it back is safe from any thread. */

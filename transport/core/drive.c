@@ -384,6 +384,7 @@ sni_drive_open(sennit_loop *loop)
     sni_cond_init(&drive->callers_gone);
     loop->drive = drive;
     loop->attended = true;
+    sni_loop_share(loop, true);
     sni_link_init(&drive->guard.link);
     sni_fork_guard_start(&drive->guard, &drive->lock);
     err = sni_thread_start(&drive->host, "sennit-host", SNI_ANY_CPU, host, drive);
@@ -394,6 +395,7 @@ sni_drive_open(sennit_loop *loop)
 fail_conds:
     loop->drive = NULL;
     loop->attended = false;
+    sni_loop_share(loop, false);
     sni_fork_guard_stop(&drive->guard);
     fini_conds(drive);
     sni_lock_fini(&drive->lock);
@@ -451,5 +453,6 @@ sni_drive_close(sennit_loop *loop)
     loop->owner = pthread_self();
     loop->drive = NULL;
     loop->attended = loop->watches > 0;
+    sni_loop_share(loop, false);
     sni_release(&loop->allocator, drive);
 }

@@ -214,6 +214,15 @@ sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
 }
 
 void
+sni_loop_share(sennit_loop *loop, bool shared)
+{
+    sni_pool_share(loop->recv_blocks, shared);
+    sni_pool_share(loop->chunks.small, shared);
+    sni_pool_share(loop->chunks.large, shared);
+    sni_bodies_share(&loop->bodies, shared);
+}
+
+void
 sni_loop_close_socks(sennit_loop *loop)
 {
     sni_link *next;

@@ -117,6 +117,9 @@ bool sni_loop_due(const sennit_loop *loop, sennit_time until, bool watched);
 /* When its thread is to turn it at the latest: 0 is now. */
 sennit_time sni_loop_wants_turn(const sennit_loop *loop);
 
+/* Whether several threads take turns in it: as sni_pool_share(). */
+void sni_loop_share(sennit_loop *loop, bool shared);
+
 /* Closes all its sockets. */
 void sni_loop_close_socks(sennit_loop *loop);
 

@@ -28,13 +28,14 @@ choose(sennit_backend *out, const char **why)
     const char *name = getenv("SENNIT_BACKEND");
 
     *out = SENNIT_BACKEND_EPOLL;
-    if (name == NULL || strcmp(name, "") == 0 || strcmp(name, "epoll") == 0)
+    if (name == NULL || strcmp(name, "") == 0 || strcmp(name, "auto") == 0 ||
+        strcmp(name, "epoll") == 0)
         return SENNIT_OK;
     if (strcmp(name, "uring") == 0) {
         *out = SENNIT_BACKEND_URING;
         return SENNIT_OK;
     }
-    *why = "the environment variable SENNIT_BACKEND is neither epoll nor uring";
+    *why = "the environment variable SENNIT_BACKEND is none of auto, epoll and uring";
     return SENNIT_EINVAL;
 }
 
