@@ -154,4 +154,7 @@
 /* Loops of one runtime: each has a ring from each. More are refused. */
 #define SNI_RUNTIME_LOOPS_MAX 256u
 
+/* What one poller waits for. More is refused as if there was no memory. */
+#define SNI_POLLER_ITEMS_MAX (1u << 24)
+
 #endif /* SENNIT_BASE_LIMITS_H */

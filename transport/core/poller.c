@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/limits.h"
 #include "base/timers.h"
 #include "core/sock.h"
 #include "core/tap.h"
@@ -26,12 +27,11 @@
 #define FD_BITS         (SENNIT_READABLE | SENNIT_WRITABLE | SENNIT_URGENT)
 #define WRONG_SOCK_BITS "interest has bits other than SENNIT_READABLE, _WRITABLE, _EVENTS"
 #define WRONG_FD_BITS   "interest has bits other than SENNIT_READABLE, _WRITABLE, _URGENT"
-#define SLOTS_MAX       (1u << 24)
 #define SLOT_NONE       UINT32_MAX
 
 typedef enum item_kind { ITEM_SOCK, ITEM_FD, ITEM_TIMER } item_kind;
 
-struct sni_poller_item {
+typedef struct item {
     sennit_poller *poller;
     item_kind kind;
     uint32_t slot;
@@ -49,9 +49,7 @@ struct sni_poller_item {
     sennit_timer timer;
     sennit_time interval_ns;
     uint64_t due_count; /* and not told */
-};
-
-typedef struct sni_poller_item item;
+} item;
 
 /* A place of the table. Its generation tells an id from those that had it before. */
 typedef struct slot {
@@ -137,7 +135,7 @@ make_room(sennit_poller *poller)
 {
     size_t count = poller->slots_count + (poller->first_free == SLOT_NONE);
 
-    return count <= SLOTS_MAX &&
+    return count <= SNI_POLLER_ITEMS_MAX &&
            sni_grow(&poller->alloc, &poller->slots, &poller->slots_capacity, count,
                     sizeof *poller->slots) &&
            sni_grow(&poller->alloc, &poller->loops, &poller->loops_capacity,

@@ -41,7 +41,7 @@ struct sennit_runtime {
     unsigned threads; /* that were started and not joined */
 
     sni_lock lock; /* of what follows */
-    pthread_cond_t moved;
+    sni_cond moved;
     bool abandoned; /* it does not open: whoever has not started does not */
     bool go;        /* every loop is open */
     unsigned opened;
@@ -80,14 +80,14 @@ take(sennit_runtime *runtime)
 static void
 release(sennit_runtime *runtime)
 {
-    pthread_cond_broadcast(&runtime->moved);
+    sni_cond_broadcast(&runtime->moved);
     sni_lock_release(&runtime->lock);
 }
 
 static void
 await(sennit_runtime *runtime)
 {
-    pthread_cond_wait(&runtime->moved, &runtime->lock.mutex);
+    (void)sni_cond_wait(&runtime->moved, &runtime->lock, SENNIT_NEVER);
 }
 
 /* It will not open. The first reason is the true one: others may follow from it. */
@@ -134,7 +134,7 @@ open_loop(worker *w)
     }
     take(runtime);
     runtime->opened++;
-    pthread_cond_broadcast(&runtime->moved);
+    sni_cond_broadcast(&runtime->moved);
     while (!runtime->go && !runtime->abandoned)
         await(runtime);
     go = runtime->go;
@@ -343,7 +343,7 @@ unmake(sennit_runtime *runtime)
         sni_lock_fini(&runtime->workers[i].lock);
     sni_release(&alloc, runtime->rings);
     sni_release(&alloc, runtime->workers);
-    pthread_cond_destroy(&runtime->moved);
+    sni_cond_fini(&runtime->moved);
     sni_lock_fini(&runtime->lock);
     sni_release(&alloc, runtime);
 }
@@ -362,10 +362,13 @@ make(sennit_runtime **out, const sennit_runtime_opts *opts)
     runtime->opts = *opts;
     snprintf(runtime->name, sizeof runtime->name, "%s",
              opts->name != NULL ? opts->name : "sennit");
-    if (sni_lock_init(&runtime->lock) != SENNIT_OK)
-        goto fail_runtime;
-    if (pthread_cond_init(&runtime->moved, NULL) != 0)
-        goto fail_lock;
+    runtime->forks = sni_forks;
+    err = sni_lock_init(&runtime->lock);
+    if (err) {
+        sni_release(alloc, runtime);
+        return err;
+    }
+    sni_cond_init(&runtime->moved);
     err = make_workers(runtime);
     if (err == SENNIT_OK && opts->loop.context == NULL) {
         err = sni_context_open_with(&runtime->own_context, NULL, &runtime->alloc);
@@ -375,15 +378,8 @@ make(sennit_runtime **out, const sennit_runtime_opts *opts)
         unmake(runtime);
         return err;
     }
-    runtime->forks = sni_forks;
     *out = runtime;
     return SENNIT_OK;
-
-fail_lock:
-    sni_lock_fini(&runtime->lock);
-fail_runtime:
-    sni_release(alloc, runtime);
-    return SENNIT_ENOMEM;
 }
 
 static void
