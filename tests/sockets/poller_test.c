@@ -1336,6 +1336,7 @@ a_forked_child_frees_it_and_disturbs_nobody(void **state)
 
         sennit_poller_wake(p);
         sennit_poller_close(p);
+        sennit_loop_close(n.loop);
         _exit(well ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
