@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "crew.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <time.h>
+
+#include "core/loop.h"
 
 void
 crew_fail(const char *file, int line, const char *what, const char *got)
@@ -137,6 +140,35 @@ crew_opts(void)
     opts.recv_timeout_ms = CREW_DEADLINE_MS;
     opts.linger_ms = 0;
     return opts;
+}
+
+sennit_loop *
+crew_hosted(sennit_context *context)
+{
+    sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_loop *loop;
+
+    opts.hosted = true;
+    opts.context = context;
+    CHECK_ERR(sennit_loop_open(&loop, &opts), SENNIT_OK);
+    return loop;
+}
+
+/* No public call tells that others wait, and one that comes too late would use what is
+ * gone. */
+void
+crew_await_waiting(sennit_loop *loop, unsigned count)
+{
+    uint64_t started = crew_ms();
+    unsigned waiting = 0;
+
+    while (waiting < count) {
+        sni_loop_look(loop);
+        waiting = loop->drive->callers;
+        sni_loop_leave(loop);
+        CHECK(crew_ms() - started < CREW_DEADLINE_MS);
+        sched_yield();
+    }
 }
 
 sennit_sock *

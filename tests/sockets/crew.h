@@ -50,6 +50,12 @@ void crew_run(hand *hands, unsigned count, sennit_context *context,
 /* CREW_DEADLINE_MS as timeouts, no linger. */
 sennit_sock_opts crew_opts(void);
 
+/* A hosted loop, alone when `context` is NULL. */
+sennit_loop *crew_hosted(sennit_context *context);
+
+/* Until so many threads wait in calls on a hosted loop. */
+void crew_await_waiting(sennit_loop *loop, unsigned count);
+
 sennit_sock *crew_sock(sennit_loop *loop, sennit_sock_type type);
 
 /* One message of one frame that is a number; SENNIT_DONTWAIT is passed on. */

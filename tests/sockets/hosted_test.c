@@ -20,18 +20,6 @@
 
 #define THREADS 16u
 
-static sennit_loop *
-open_hosted(sennit_context *context)
-{
-    sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
-    sennit_loop *loop;
-
-    opts.hosted = true;
-    opts.context = context;
-    assert_int_equal(sennit_loop_open(&loop, &opts), SENNIT_OK);
-    return loop;
-}
-
 typedef struct pair {
     sennit_loop *loops[2]; /* may be one */
     sennit_sock *binder;
@@ -44,7 +32,7 @@ open_pair(pair *p, sennit_sock_type binder, sennit_sock_type connecter,
           const char *wanted)
 {
     for (unsigned i = 0; i < 2; i++)
-        p->loops[i] = open_hosted(NULL);
+        p->loops[i] = crew_hosted(NULL);
     p->binder = crew_sock(p->loops[0], binder);
     p->connecter = crew_sock(p->loops[1], connecter);
     assert_int_equal(sennit_sock_bind(p->binder, wanted), SENNIT_OK);
@@ -175,7 +163,7 @@ sixteen_threads_share_a_socket_and_each_message_arrives_once(void **state)
 static void
 a_socket_of_one_hosted_loop_talks_to_another_of_the_same(void **state)
 {
-    sennit_loop *loop = open_hosted(NULL);
+    sennit_loop *loop = crew_hosted(NULL);
     sennit_sock *rep = crew_sock(loop, SENNIT_REP);
     sennit_sock *req = crew_sock(loop, SENNIT_REQ);
     worker w;
@@ -268,34 +256,17 @@ receive_until_the_end(void *arg)
     return NULL;
 }
 
-/* No public call tells that others wait, and one that comes too late would use what is
- * gone. */
-static void
-await_waiting(sennit_loop *loop, unsigned count)
-{
-    uint64_t started = crew_ms();
-    unsigned waiting = 0;
-
-    while (waiting < count) {
-        sni_loop_look(loop);
-        waiting = loop->drive->callers;
-        sni_loop_leave(loop);
-        assert_true(crew_ms() - started < CREW_DEADLINE_MS);
-        sched_yield();
-    }
-}
-
 static void
 closing_a_socket_ends_all_that_wait_on_it(void **state)
 {
-    sennit_loop *loop = open_hosted(NULL);
+    sennit_loop *loop = crew_hosted(NULL);
     sennit_sock *pull = crew_sock(loop, SENNIT_PULL);
     sennit_sock *other = crew_sock(loop, SENNIT_PULL);
     worker workers[THREADS];
 
     (void)state;
     start(workers, THREADS, pull, receive_until_the_end, NULL);
-    await_waiting(loop, THREADS);
+    crew_await_waiting(loop, THREADS);
     sennit_sock_close(pull);
     join(workers, THREADS);
     for (unsigned i = 0; i < THREADS; i++)
@@ -308,7 +279,7 @@ closing_a_socket_ends_all_that_wait_on_it(void **state)
 static void
 closing_the_loop_ends_all_that_wait_in_it(void **state)
 {
-    sennit_loop *loop = open_hosted(NULL);
+    sennit_loop *loop = crew_hosted(NULL);
     worker workers[THREADS];
     sennit_sock *socks[THREADS];
 
@@ -316,7 +287,7 @@ closing_the_loop_ends_all_that_wait_in_it(void **state)
     for (unsigned i = 0; i < THREADS; i++)
         socks[i] = crew_sock(loop, i % 2 ? SENNIT_PULL : SENNIT_DEALER);
     start(workers, THREADS, NULL, receive_until_the_end, socks);
-    await_waiting(loop, THREADS);
+    crew_await_waiting(loop, THREADS);
     sennit_loop_close(loop);
     join(workers, THREADS);
     for (unsigned i = 0; i < THREADS; i++)
@@ -333,11 +304,11 @@ shutting_the_context_down_ends_all_that_wait(void **state)
 
     (void)state;
     assert_int_equal(sennit_context_open(&context, NULL), SENNIT_OK);
-    loop = open_hosted(context);
+    loop = crew_hosted(context);
     for (unsigned i = 0; i < THREADS; i++)
         socks[i] = crew_sock(loop, i % 2 ? SENNIT_PULL : SENNIT_DEALER);
     start(workers, THREADS, NULL, receive_until_the_end, socks);
-    await_waiting(loop, THREADS);
+    crew_await_waiting(loop, THREADS);
     sennit_context_shutdown(context);
     join(workers, THREADS);
     for (unsigned i = 0; i < THREADS; i++)
@@ -359,7 +330,7 @@ receive_at_most_a_moment(void *arg)
 static void
 whoever_waits_does_so_no_longer_than_he_said(void **state)
 {
-    sennit_loop *loop = open_hosted(NULL);
+    sennit_loop *loop = crew_hosted(NULL);
     sennit_sock_opts opts = crew_opts();
     sennit_sock *pull;
     worker workers[THREADS];
@@ -381,7 +352,7 @@ whoever_waits_does_so_no_longer_than_he_said(void **state)
 static void
 the_tail_of_a_burst_leaves_without_another_call(void **state)
 {
-    sennit_loop *loop = open_hosted(NULL);
+    sennit_loop *loop = crew_hosted(NULL);
     sennit_loop *owned;
     sennit_sock *push = crew_sock(loop, SENNIT_PUSH);
     sennit_sock *pull;
@@ -427,7 +398,7 @@ await_flag(atomic_bool *flag)
 static void
 timers_and_posted_calls_come_without_a_call(void **state)
 {
-    sennit_loop *loop = open_hosted(NULL);
+    sennit_loop *loop = crew_hosted(NULL);
     sennit_timer timer = { 0 };
     atomic_bool fired = false;
     atomic_bool posted = false;
@@ -511,7 +482,7 @@ run_slowly(void *arg)
 static void
 callbacks_run_under_no_lock_of_the_library(void **state)
 {
-    sennit_loop *loop = open_hosted(NULL);
+    sennit_loop *loop = crew_hosted(NULL);
     sennit_sock *pull = crew_sock(loop, SENNIT_PULL);
     sennit_timer timer = { 0 };
     slow_call s = { .runs = false };
@@ -535,7 +506,7 @@ callbacks_run_under_no_lock_of_the_library(void **state)
 static void
 a_hosted_loop_is_turned_by_nobody_else(void **state)
 {
-    sennit_loop *loop = open_hosted(NULL);
+    sennit_loop *loop = crew_hosted(NULL);
     sennit_sock *dealer = crew_sock(loop, SENNIT_DEALER);
     sennit_sock *router = crew_sock(loop, SENNIT_ROUTER);
     sennit_proxy *proxy;
@@ -602,7 +573,7 @@ fail_in_its_own_way(void *arg)
 static void
 each_thread_is_told_why_its_own_call_failed(void **state)
 {
-    sennit_loop *loop = open_hosted(NULL);
+    sennit_loop *loop = crew_hosted(NULL);
     worker workers[4];
 
     (void)state;
@@ -661,7 +632,7 @@ static void
 a_receive_is_woken_in_the_thread_that_waits(void **state)
 {
     enum { TRIPS = 2000 };
-    sennit_loop *loop = open_hosted(NULL);
+    sennit_loop *loop = crew_hosted(NULL);
     sennit_sock *sock = crew_sock(loop, SENNIT_STREAM);
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     struct rusage before;

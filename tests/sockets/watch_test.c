@@ -4,9 +4,14 @@
 #include "net.h"
 
 #include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "base/limits.h"
+#include "core/sock.h"
 
 static int
 fd_of(sennit_sock *sock, unsigned interest)
@@ -303,6 +308,134 @@ a_hosted_sockets_descriptor_does_without_a_turn(void **state)
 }
 
 static void
+without_a_peer_it_is_not_writable_any_more(void **state)
+{
+    net here;
+    net there;
+    sennit_sock *push;
+    sennit_time started;
+    int fd;
+
+    (void)state;
+    net_open(&here);
+    net_open(&there);
+    push = net_sock(&here, SENNIT_PUSH, NULL);
+    fd = fd_of(push, SENNIT_WRITABLE);
+    net_connect(net_sock(&there, SENNIT_PULL, NULL), net_bind(push, TCP));
+    started = sennit_loop_now(here.loop);
+    while (!(sennit_sock_ready(push) & SENNIT_WRITABLE))
+        net_turn(&there, started, "the pull is connected");
+    assert_true(is_readable(fd, 0));
+    net_close(&there);
+    while (sennit_sock_ready(push) & SENNIT_WRITABLE)
+        assert_true(is_readable(fd, DEADLINE_MS));
+    settle(push, fd);
+    assert_false(is_readable(fd, 0));
+    net_close(&here);
+}
+
+/* A look at its socket throws away what is malformed, up to a bound; another thread is
+ * about to wait for something else meanwhile. */
+#define MALFORMED (4 * SNI_FETCH_FRAMES_MAX + 1)
+
+static void *
+wait_for_something_else(void *arg)
+{
+    char octets[16];
+
+    if (sennit_sock_recv_bytes(arg, octets, sizeof octets, NULL, 0) != SENNIT_ECLOSED)
+        abort();
+    return NULL;
+}
+
+static void
+a_hosted_sockets_look_that_stops_at_its_bound_goes_on(void **state)
+{
+    sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_sock_opts sock_opts = net_opts();
+    sennit_loop *loop;
+    sennit_sock *other;
+    sennit_sock *rep;
+    sennit_sock *dealer;
+    pthread_t thread;
+    net n;
+    int fd;
+
+    (void)state;
+    opts.hosted = true;
+    sock_opts.recv_timeout_ms = -1;
+    net_open(&n);
+    assert_int_equal(sennit_loop_open(&loop, &opts), SENNIT_OK);
+    assert_int_equal(sennit_sock_open(&other, loop, SENNIT_PULL, &sock_opts), SENNIT_OK);
+    assert_int_equal(sennit_sock_open(&rep, loop, SENNIT_REP, &sock_opts), SENNIT_OK);
+    assert_int_equal(sennit_sock_bind(rep, "tcp://127.0.0.1:*"), SENNIT_OK);
+    assert_int_equal(sennit_sock_fd(rep, SENNIT_READABLE, &fd), SENNIT_OK);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_something_else, other), 0);
+    dealer = net_sock(&n, SENNIT_DEALER, NULL);
+    net_connect(dealer, sennit_sock_last_endpoint(rep));
+    for (unsigned round = 0; round < 20; round++) {
+        for (unsigned i = 0; i < MALFORMED; i++)
+            assert_int_equal(sennit_sock_send_bytes(dealer, "x", 1, 0), SENNIT_OK);
+        assert_int_equal(sennit_sock_send_bytes(dealer, "", 0, SENNIT_MORE), SENNIT_OK);
+        send_text(dealer, "good");
+        sennit_sock_flush(dealer);
+        assert_true(is_readable(fd, DEADLINE_MS));
+        receive_text(rep, "good");
+        send_text(rep, "done");
+    }
+    sennit_loop_close(loop);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    net_close(&n);
+}
+
+static void
+close_it(void *arg)
+{
+    sennit_sock **sock = arg;
+
+    sennit_sock_close(*sock);
+    *sock = NULL;
+}
+
+/* The turn that sennit_sock_ready() makes may close the socket. */
+static void
+it_is_not_ready_when_a_callback_of_that_look_closes_it(void **state)
+{
+    sennit_timer timer = { 0 };
+    net n;
+    sennit_sock *sock;
+    sennit_sock *pull;
+    int fd;
+
+    (void)state;
+    net_open(&n);
+    sock = pull = net_sock(&n, SENNIT_PULL, NULL);
+    fd = fd_of(pull, SENNIT_READABLE);
+    assert_int_equal(sennit_timer_start(n.loop, &timer, 0, close_it, &sock), SENNIT_OK);
+    assert_true(is_readable(fd, DEADLINE_MS));
+    assert_int_equal(sennit_sock_ready(pull), 0);
+    assert_null(sock);
+    net_close(&n);
+}
+
+/* With a thousand of them a call must not look at each. */
+static void
+a_socket_that_has_not_changed_is_not_looked_at(void **state)
+{
+    net n;
+    sennit_sock *pull;
+    int fd;
+
+    (void)state;
+    net_open(&n);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    fd = fd_of(pull, SENNIT_READABLE);
+    settle(pull, fd);
+    assert_true(sni_list_empty(&n.loop->stale));
+    net_close(&n);
+}
+
+static void
 without_descriptors_it_is_refused_and_the_socket_goes_on(void **state)
 {
     struct rlimit before;
@@ -368,6 +501,10 @@ main(void)
         cmocka_unit_test(reconnects_happen_by_the_descriptor_alone),
         cmocka_unit_test(the_tail_of_a_burst_makes_it_readable),
         cmocka_unit_test(a_hosted_sockets_descriptor_does_without_a_turn),
+        cmocka_unit_test(without_a_peer_it_is_not_writable_any_more),
+        cmocka_unit_test(a_hosted_sockets_look_that_stops_at_its_bound_goes_on),
+        cmocka_unit_test(it_is_not_ready_when_a_callback_of_that_look_closes_it),
+        cmocka_unit_test(a_socket_that_has_not_changed_is_not_looked_at),
         cmocka_unit_test(without_descriptors_it_is_refused_and_the_socket_goes_on),
         cmocka_unit_test(without_memory_it_is_refused),
     };

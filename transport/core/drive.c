@@ -26,6 +26,21 @@ self(void)
     return (uintptr_t)pthread_self();
 }
 
+bool
+sni_drive_is_calling(const sni_drive *drive)
+{
+    return atomic_load_explicit(&drive->calling, memory_order_relaxed) == self();
+}
+
+/* Another thread runs a callback. */
+static bool
+is_calling_meanwhile(const sni_drive *drive)
+{
+    uintptr_t calling = atomic_load_explicit(&drive->calling, memory_order_relaxed);
+
+    return calling != 0 && calling != self();
+}
+
 /* ---- inside and outside ------------------------------------------------ */
 
 /* Gives: what goes_in() needs. */
@@ -34,8 +49,6 @@ goes_out(sni_drive *drive)
 {
     unsigned entries = drive->entries;
 
-    if (drive->loop->watches > 0)
-        sni_watch_update(drive->loop);
     drive->entries = 0;
     atomic_store_explicit(&drive->inside, 0, memory_order_relaxed);
     return entries;
@@ -46,17 +59,6 @@ goes_in(sni_drive *drive, unsigned entries)
 {
     atomic_store_explicit(&drive->inside, self(), memory_order_relaxed);
     drive->entries = entries;
-}
-
-/* Waits, out of the loop, for `cond`. False: it is `until`. */
-static bool
-wait_cond(sni_drive *drive, sni_cond *cond, sennit_time until)
-{
-    unsigned entries = goes_out(drive);
-    bool in_time = sni_cond_wait(cond, &drive->lock, until);
-
-    goes_in(drive, entries);
-    return in_time;
 }
 
 static void
@@ -77,11 +79,16 @@ call_out_driver(sni_drive *drive)
     sni_bell_ring(drive->bell);
 }
 
-/* Somebody has to go on. */
+/* The calling thread goes out, which may leave something to do: somebody goes on. */
 static void
 pass_on(sni_drive *drive)
 {
-    if (drive->driven) {
+    if (drive->loop->watches > 0)
+        sni_watch_update(drive->loop);
+    if (is_calling_meanwhile(drive)) {
+        /* The driver may be there for long, and what was gathered must not. */
+        (void)sni_loop_flush(drive->loop);
+    } else if (drive->driven) {
         if (sni_loop_due(drive->loop, drive->until, drive->watches))
             call_out_driver(drive);
     } else if (drive->woken > 0) {
@@ -93,6 +100,20 @@ pass_on(sni_drive *drive)
     }
 }
 
+/* Waits, out of the loop, for `cond`. False: it is `until`. */
+static bool
+wait_cond(sni_drive *drive, sni_cond *cond, sennit_time until)
+{
+    unsigned entries;
+    bool in_time;
+
+    pass_on(drive);
+    entries = goes_out(drive);
+    in_time = sni_cond_wait(cond, &drive->lock, until);
+    goes_in(drive, entries);
+    return in_time;
+}
+
 void
 sni_drive_enter(sni_drive *drive)
 {
@@ -102,7 +123,8 @@ sni_drive_enter(sni_drive *drive)
     }
     sni_lock_take(&drive->lock);
     goes_in(drive, 1);
-    drive->entered++;
+    if (!sni_drive_is_calling(drive))
+        drive->entered++;
 }
 
 void
@@ -112,9 +134,6 @@ sni_drive_leave(sni_drive *drive)
         drive->entries--;
         return;
     }
-    /* Which may leave something to do. */
-    if (drive->loop->watches > 0)
-        sni_watch_update(drive->loop);
     pass_on(drive);
     (void)goes_out(drive);
     sni_lock_release(&drive->lock);
@@ -126,8 +145,11 @@ sni_drive_leave(sni_drive *drive)
 static unsigned
 step_out(sni_drive *drive)
 {
-    unsigned entries = goes_out(drive);
+    unsigned entries;
 
+    if (drive->loop->watches > 0)
+        sni_watch_update(drive->loop);
+    entries = goes_out(drive);
     drive->depth = drive->loop->depth;
     drive->loop->depth = 0;
     sni_lock_release(&drive->lock);
@@ -168,32 +190,49 @@ sni_drive_call_begin(sni_drive *drive, const void *what)
     SNI_ASSERT(drive->entries == 1);
     atomic_store_explicit(&drive->calling, self(), memory_order_relaxed);
     drive->calling_for = what;
+    drive->awaited = false;
     (void)step_out(drive);
 }
 
-void
+bool
 sni_drive_call_end(sni_drive *drive)
 {
     step_in(drive, 1);
     atomic_store_explicit(&drive->calling, 0, memory_order_relaxed);
     drive->calling_for = NULL;
-    if (drive->awaiting > 0)
-        sni_cond_broadcast(&drive->call_ended);
+    drive->calls++;
+    sni_cond_broadcast(&drive->call_ended);
+    return drive->awaited;
 }
 
-bool
-sni_drive_is_calling(const sni_drive *drive)
+/* The next one may run already when a thread that waits comes in. */
+static void
+await_call(sni_drive *drive)
 {
-    return atomic_load_explicit(&drive->calling, memory_order_relaxed) == self();
+    uint64_t calls = drive->calls;
+
+    while (drive->calls == calls)
+        (void)wait_cond(drive, &drive->call_ended, SENNIT_NEVER);
+}
+
+/* For a call that waits: sni_drive_close() does so for its end. */
+static void
+end_wait(sni_drive *drive)
+{
+    if (--drive->callers == 0 && drive->stopping)
+        sni_cond_signal(&drive->callers_gone);
 }
 
 void
 sni_drive_await_call(sni_drive *drive, const void *what)
 {
-    drive->awaiting++;
-    while (drive->calling_for == what && !sni_drive_is_calling(drive))
-        (void)wait_cond(drive, &drive->call_ended, SENNIT_NEVER);
-    drive->awaiting--;
+    if (sni_forked_since(drive->lock.forks) || drive->calling_for != what ||
+        !is_calling_meanwhile(drive))
+        return;
+    drive->awaited = true;
+    drive->callers++;
+    await_call(drive);
+    end_wait(drive);
 }
 
 static sennit_err
@@ -274,6 +313,8 @@ sni_drive_wait(sni_drive *drive, sennit_sock *sock, sennit_time until)
         return sni_loop_fail(drive->loop, SENNIT_ESTATE,
                              "a callback of a hosted loop may not wait: SENNIT_DONTWAIT, "
                              "or another thread");
+    if (drive->stopping)
+        return sni_loop_fail(drive->loop, SENNIT_ECLOSED, "the loop is being closed");
     /* That may make room for what the caller waits for. */
     if (sni_loop_flush(drive->loop))
         return SENNIT_OK;
@@ -282,8 +323,7 @@ sni_drive_wait(sni_drive *drive, sennit_sock *sock, sennit_time until)
         follow(drive, sock, until);
     else
         err = turn(drive, sock, until);
-    if (--drive->callers == 0 && drive->stopping)
-        sni_cond_signal(&drive->callers_gone);
+    end_wait(drive);
     return err;
 }
 
@@ -305,7 +345,6 @@ stand_by(sni_drive *drive)
 {
     uint64_t entered = drive->entered;
 
-    pass_on(drive);
     park(drive);
     if (!drive->driven || drive->entered != entered || drive->stopping)
         return;
@@ -426,6 +465,9 @@ dismiss(sennit_loop *loop)
 
     sni_drive_enter(drive);
     drive->stopping = true;
+    /* It may close sockets itself. */
+    if (is_calling_meanwhile(drive))
+        await_call(drive);
     sni_loop_close_socks(loop);
     while (drive->callers > 0) {
         sni_drive_wake_all(drive);

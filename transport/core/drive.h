@@ -29,7 +29,7 @@ typedef struct sni_drive {
     sni_fork_guard guard;    /* of it */
     atomic_uintptr_t inside; /* the thread; 0: none */
     unsigned entries;        /* of it, inside each other */
-    uint64_t entered;        /* by callers, ever */
+    uint64_t entered;        /* by callers, ever; callbacks are none */
 
     bool driven;
     bool hosted_now;       /* by the host */
@@ -43,7 +43,8 @@ typedef struct sni_drive {
 
     atomic_uintptr_t calling; /* the thread that runs a callback; 0: none ... */
     const void *calling_for;  /* ... of this timer or socket; NULL: one that was posted */
-    unsigned awaiting;        /* threads that wait for its end */
+    bool awaited;             /* by who has stopped, changed or closed that */
+    uint64_t calls;           /* that are over */
     sni_cond call_ended;
 
     sni_link followers;
@@ -54,7 +55,7 @@ typedef struct sni_drive {
     pthread_t host;
     sni_cond host_wake;
     bool host_sleeps; /* nobody has to look: who drives goes on */
-    bool stopping;
+    bool stopping;    /* no callback begins from now on, and no wait */
 } sni_drive;
 
 /* Makes `loop` hosted and starts its host thread. Errors: ENOMEM (memory or a thread),
@@ -81,8 +82,8 @@ sni_drive_is_inside(const sni_drive *drive)
 bool sni_drive_is_calling(const sni_drive *drive);
 
 /* Waits, inside, until something happens that `sock` may have waited for (NULL: anything)
- * or until `until`; others may have come first. Errors: ESTATE (in a callback), and those
- * of a turn. */
+ * or until `until`; others may have come first. Errors: ESTATE (in a callback), ECLOSED
+ * (the loop is being closed), and those of a turn. */
 sennit_err sni_drive_wait(sni_drive *drive, sennit_sock *sock, sennit_time until);
 
 /* `sock` has changed: whoever waits for it looks again. */
@@ -97,11 +98,20 @@ void sni_drive_wake_all(sni_drive *drive);
 /* The driver waits for the kernel, out of the loop. False: a signal ended it. */
 bool sni_drive_wait_kernel(sni_drive *drive, sennit_time until);
 
-/* A callback for a timer or socket (NULL: neither) runs between them, out of the loop. */
-void sni_drive_call_begin(sni_drive *drive, const void *what);
-void sni_drive_call_end(sni_drive *drive);
+/* Whether callbacks may begin: not while the loop is being closed. */
+static inline bool
+sni_drive_calls(const sni_drive *drive)
+{
+    return !drive->stopping;
+}
 
-/* If another thread runs a callback for it, waits until that is over. */
+/* A callback for a timer or socket (NULL: neither) runs between them, out of the loop.
+ * True: another thread waits for its end. */
+void sni_drive_call_begin(sni_drive *drive, const void *what);
+bool sni_drive_call_end(sni_drive *drive);
+
+/* If another thread runs a callback for it, waits until that one is over: the next one
+ * may run then. No-op in a forked child. */
 void sni_drive_await_call(sni_drive *drive, const void *what);
 
 #endif /* SENNIT_CORE_DRIVE_H */

@@ -134,6 +134,7 @@ next_event(sennit_sock *sock, sennit_event *out)
     sni_watch_mark(sock);
     if (!sni_events_pop(&sock->events, out))
         return sni_loop_fail(sock->loop, SENNIT_EAGAIN, "no event waits");
+    sni_watch_mark(sock);
     return SENNIT_OK;
 }
 

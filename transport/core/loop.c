@@ -384,17 +384,24 @@ sennit_loop_post(sennit_loop *loop, void (*fn)(void *arg), void *arg)
     return SENNIT_OK;
 }
 
-/* Calls the application, for `what`. */
-static void
+/* Whether the application may be called. */
+static bool
+calls(const sennit_loop *loop)
+{
+    return loop->drive == NULL || sni_drive_calls(loop->drive);
+}
+
+/* Calls the application, for `what`. True: another thread waits for the end of that. */
+static bool
 call_out(sennit_loop *loop, const void *what, void (*fn)(void *arg), void *arg)
 {
     if (loop->drive == NULL) {
         fn(arg);
-        return;
+        return false;
     }
     sni_drive_call_begin(loop->drive, what);
     fn(arg);
-    sni_drive_call_end(loop->drive);
+    return sni_drive_call_end(loop->drive);
 }
 
 /* Those taken stay in the loop until each has run: a call that blocks must not hide
@@ -412,11 +419,11 @@ run_posted(sennit_loop *loop)
     loop->posted_last = &loop->posted_first;
     atomic_store_explicit(&loop->posted, false, memory_order_relaxed);
     sni_lock_release(&loop->post_lock);
-    while ((posted = loop->due_first) != NULL) {
+    while (calls(loop) && (posted = loop->due_first) != NULL) {
         loop->due_first = posted->next;
         if (loop->due_first == NULL)
             loop->due_last = &loop->due_first;
-        call_out(loop, NULL, posted->fn, posted->arg);
+        (void)call_out(loop, NULL, posted->fn, posted->arg);
         sni_release(&sni_alloc_default, posted);
     }
 }
@@ -593,6 +600,14 @@ reap(sennit_loop *loop, sennit_time until)
     return count;
 }
 
+/* Whoever stops it while its callback runs means also what that starts anew. */
+static void
+call_timer(sennit_loop *loop, sennit_timer *timer)
+{
+    if (call_out(loop, timer, timer->fn_, timer->arg_))
+        sni_timers_stop(&loop->user_timers, timer);
+}
+
 static void
 run_timers(sennit_loop *loop, sni_timers *timers)
 {
@@ -602,9 +617,9 @@ run_timers(sennit_loop *loop, sni_timers *timers)
     sennit_time now = left > 0 ? sni_loop_now(loop) : 0;
     sennit_timer *timer;
 
-    while (left-- > 0 && (timer = sni_timers_pop(timers, now)) != NULL)
+    while (left-- > 0 && calls(loop) && (timer = sni_timers_pop(timers, now)) != NULL)
         if (timers == &loop->user_timers)
-            call_out(loop, timer, timer->fn_, timer->arg_);
+            call_timer(loop, timer);
         else
             timer->fn_(timer->arg_);
 }
@@ -619,7 +634,7 @@ call_ready(sennit_loop *loop)
      * inside a callback find them. */
     for (link = loop->touched.next; link != &loop->touched; link = link->next)
         left++;
-    while (left-- > 0 && (link = sni_list_first(&loop->touched)) != NULL) {
+    while (left-- > 0 && calls(loop) && (link = sni_list_first(&loop->touched)) != NULL) {
         sni_link_remove(link);
         sni_sock_call(SNI_OWNER_OF(link, sennit_sock, touched));
     }
@@ -723,14 +738,12 @@ watch_burst(sennit_loop *loop, sennit_time until)
     bool gathered = !sni_list_empty(&loop->dirty);
     bool over = sni_loop_now(loop) >= tail_at;
 
+    loop->drive->watches = !over;
     if (gathered && over) {
         (void)flush_dirty(loop);
         return 0;
     }
-    if (over)
-        return until;
-    loop->drive->watches = true;
-    return tail_at < until ? tail_at : until;
+    return over || until < tail_at ? until : tail_at;
 }
 
 void
@@ -772,6 +785,9 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
      * then: the caller looks again first. */
     if ((loop->drive == NULL || until == 0) && flush_dirty(loop))
         until = 0;
+    /* A look of a descriptor's at its socket may have stopped at its bound. */
+    if (loop->drive != NULL && loop->watches > 0)
+        sni_watch_update(loop);
     /* What ended in calls between turns. */
     if (bury(loop))
         until = 0;
@@ -1014,7 +1030,7 @@ sennit_timer_stop(sennit_loop *loop, sennit_timer *timer)
         return;
     sni_loop_insist(loop, "sennit_timer_stop");
     sni_timers_stop(&loop->user_timers, timer);
-    if (loop->drive != NULL && !sni_loop_inherited(loop))
+    if (loop->drive != NULL)
         sni_drive_await_call(loop->drive, timer);
     sni_loop_leave(loop);
 }

@@ -84,8 +84,10 @@ void
 sni_pipe_free(sni_pipe *pipe)
 {
     sni_inproc_lost(pipe);
-    if (pipe->attached)
+    if (pipe->attached) {
         sni_pattern_detach(&pipe->sock->pattern, &pipe->peer);
+        sni_watch_mark(pipe->sock);
+    }
     pipe->attached = false;
     sni_inproc_free(pipe);
     SNI_ASSERT(pipe->session == NULL);
@@ -195,6 +197,7 @@ sni_pipe_update_writable(sni_pipe *pipe)
     if (pipe->peer.writable == writable)
         return;
     pipe->peer.writable = writable;
+    sni_watch_mark(pipe->sock);
     if (!writable)
         sni_link_remove(&pipe->peer.out);
     if (writable && pipe->attached) {

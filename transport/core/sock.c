@@ -38,6 +38,21 @@ sni_sock_changed(sennit_sock *sock)
         sni_drive_changed(sock->loop->drive, sock);
 }
 
+/* A closed socket stays until the last call that holds it lets it go. */
+static void
+hold(sennit_sock *sock)
+{
+    sock->calls++;
+}
+
+static void
+let_go(sennit_sock *sock)
+{
+    sock->calls--;
+    if (sock->closed)
+        sock->loop->socks_changed = true;
+}
+
 unsigned
 sni_sock_look(sennit_sock *sock)
 {
@@ -56,11 +71,13 @@ sennit_sock_ready(sennit_sock *sock)
     if (sock == NULL)
         return 0;
     sni_loop_insist(sock->loop, "sennit_sock_ready");
+    hold(sock);
     /* Its descriptor also says that the loop has something to do. */
     if (sock->watch != NULL && sock->loop->drive == NULL && sock->loop->depth == 0)
         (void)sni_loop_turn(sock->loop, 0);
-    ready = sni_sock_look(sock);
+    ready = sock->closed ? 0 : sni_sock_look(sock);
     sni_watch_mark(sock);
+    let_go(sock);
     sni_loop_leave(sock->loop);
     return ready;
 }
@@ -89,7 +106,7 @@ sennit_sock_on_ready(sennit_sock *sock, unsigned interest, sennit_sock_fn *fn, v
     sock->interest = interest;
     sni_link_remove(&sock->touched);
     touch(sock);
-    /* The old one does not run any more when this returns. */
+    /* The old one does not run any more then. */
     if (sock->loop->drive != NULL)
         sni_drive_await_call(sock->loop->drive, sock);
     sni_loop_leave(sock->loop);
@@ -106,11 +123,11 @@ call_ready(sennit_sock *sock, unsigned ready)
         fn(sock, ready, arg);
         return;
     }
-    sock->calls++;
+    hold(sock);
     sni_drive_call_begin(drive, sock);
     fn(sock, ready, arg);
-    sni_drive_call_end(drive);
-    sock->calls--;
+    (void)sni_drive_call_end(drive);
+    let_go(sock);
 }
 
 void
@@ -321,13 +338,14 @@ close_sock(sennit_sock *sock)
     sni_inproc_forget(sock);
     close_pipes(sock);
     close_connections(sock);
+    sni_watch_mark(sock);
+    if (loop->drive != NULL) {
+        sni_drive_changed(loop->drive, sock);
+        hold(sock);
+        sni_drive_await_call(loop->drive, sock);
+        let_go(sock);
+    }
     loop->socks_changed = true;
-    if (loop->drive == NULL || sni_loop_inherited(loop))
-        return;
-    sni_drive_changed(loop->drive, sock);
-    sock->calls++;
-    sni_drive_await_call(loop->drive, sock);
-    sock->calls--;
 }
 
 void
@@ -455,14 +473,11 @@ wait_turn(sennit_sock *sock, bool any, int timeout_ms, sennit_time *until)
                                 : sni_loop_now(loop) + (sennit_time)timeout_ms * 1000000u;
     else if (*until != SENNIT_NEVER && sni_loop_now(loop) >= *until)
         return sni_loop_fail(loop, SENNIT_EAGAIN, "the time to wait is up");
-    sock->calls++;
+    hold(sock);
     err = loop->drive == NULL ? sni_loop_turn(loop, *until)
                               : sni_drive_wait(loop->drive, any ? NULL : sock, *until);
-    sock->calls--;
-    if (!sock->closed)
-        return err;
-    loop->socks_changed = true;
-    return sni_sock_open_still(sock);
+    let_go(sock);
+    return sock->closed ? sni_sock_open_still(sock) : err;
 }
 
 sennit_err
@@ -514,6 +529,7 @@ sni_sock_try_again(sennit_sock *sock, sni_waiting *wait, unsigned flags, int tim
 sennit_err
 sni_sock_refused(sennit_sock *sock, sennit_err err, bool sending)
 {
+    sni_watch_mark(sock);
     if (err == SENNIT_ENOTSUP)
         return sni_loop_fail(sock->loop, err,
                              sending ? "a socket of this type does not send"

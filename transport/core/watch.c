@@ -128,6 +128,7 @@ sni_watch_update(sennit_loop *loop)
         sni_link_remove(link);
         update_bell(sock);
         sni_taps_update(sock);
+        sni_link_remove(link);
         /* A look that stopped at its bound goes on after the next turn. */
         if (sni_pattern_pending(&sock->pattern) &&
             (sock->watch == NULL || !sock->watch->rings))

@@ -18,12 +18,16 @@
  * the kernel itself, so nothing is handed from thread to thread. A thread of the loop's
  * own goes on while nobody waits: connects, heartbeats, what was gathered, timers, posted
  * calls. Callbacks run on whichever thread does that, one at a time and under no lock of
- * the library; they may call everything but what waits (ESTATE). sennit_timer_stop(),
- * sennit_sock_on_ready() and sennit_sock_close() on another thread wait until a callback
- * for that timer or socket is over, so hold no lock that it takes.
+ * the library; they may call everything but what waits (ESTATE). What a callback sends
+ * leaves when it is over, and what others wait for comes then, so it should be brief.
+ * sennit_timer_stop(), sennit_sock_on_ready(), sennit_sock_close() and
+ * sennit_loop_close() on another thread wait until a callback for that timer or socket,
+ * or of that loop, is over: hold no lock that it takes, there and in calls that wait.
  * Closing a socket, or the loop, ends calls that wait on it with ECLOSED; no call may
- * begin after that. sennit_loop_turn() and _run() are for owned loops, as are proxies. A
- * signal ends (EINTR) the wait of at most one thread.
+ * begin after that. So to end threads that go on calling, let
+ * sennit_context_shutdown() give them ETERM, join them, and close then.
+ * sennit_loop_turn() and _run() are for owned loops, as are proxies. A signal ends
+ * (EINTR) the wait of at most one thread.
  *
  * Wrong use: what is NULL and must not be, a handle, a message, a place for a result or
  * memory of more than 0 octets, is EINVAL; calls that have no such result do nothing, or
@@ -412,7 +416,8 @@ SENNIT_API sennit_err sennit_timer_start(sennit_loop *loop, sennit_timer *timer,
                                          void *arg) SENNIT_MUST_CHECK;
 
 /* Stops `timer`; it will not fire, even if it was already due. No-op when it
- * is not running. */
+ * is not running. Hosted: nor does it if its callback runs on another thread and starts
+ * it anew: that is awaited. */
 SENNIT_API void sennit_timer_stop(sennit_loop *loop, sennit_timer *timer);
 
 /* ---- Sockets ---------------------------------------------------------- */
