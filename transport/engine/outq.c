@@ -102,7 +102,7 @@ sni_outq_init(sni_outq *queue, const sennit_allocator *alloc,
     *queue = (sni_outq){ .alloc = alloc, .pools = pools };
 }
 
-static sni_segment *
+static inline sni_segment *
 segment_at(const sni_outq *queue, size_t i)
 {
     size_t at = queue->first + i;
@@ -181,7 +181,7 @@ reserve(sni_outq *queue, size_t more)
 /* Whether a frame behind `last` may become a part of it. Not behind what is lent,
  * so that the first byte which is not begins a segment; and not behind what is
  * `grain` older, but a message does not care for the age of its own frames. */
-static bool
+static inline bool
 continues(const sni_outq *queue, const sni_segment *last)
 {
     return !last->body && queue->lent < queue->bytes &&
@@ -189,18 +189,10 @@ continues(const sni_outq *queue, const sni_segment *last)
 }
 
 static sni_segment *
-append(sni_outq *queue, sni_block *block, size_t begin, size_t end, bool body)
+append_segment(sni_outq *queue, sni_block *block, size_t begin, size_t end, bool body)
 {
-    sni_segment *last;
+    sni_segment *last = segment_at(queue, queue->count++);
 
-    if (!body && queue->count > 0) {
-        last = segment_at(queue, queue->count - 1);
-        if (last->block == block && last->end == begin && continues(queue, last)) {
-            last->end = end;
-            return last;
-        }
-    }
-    last = segment_at(queue, queue->count++);
     *last = (sni_segment){ .block = sni_block_ref(block),
                            .origin = begin,
                            .begin = begin,
@@ -208,6 +200,21 @@ append(sni_outq *queue, sni_block *block, size_t begin, size_t end, bool body)
                            .at = queue->now,
                            .body = body };
     return last;
+}
+
+/* A frame, or a head. Nearly all of a burst are a part of the last segment. */
+static inline sni_segment *
+append(sni_outq *queue, sni_block *block, size_t begin, size_t end)
+{
+    if (queue->count > 0) {
+        sni_segment *last = segment_at(queue, queue->count - 1);
+
+        if (last->block == block && last->end == begin && continues(queue, last)) {
+            last->end = end;
+            return last;
+        }
+    }
+    return append_segment(queue, block, begin, end, false);
 }
 
 /* The rest of a message whose beginning is not here is not here either, and nothing may
@@ -220,7 +227,7 @@ swallow(sni_outq *queue, bool more)
 }
 
 /* `size` bytes of a frame were appended, the last of them to `last`. */
-static void
+static inline void
 appended(sni_outq *queue, sni_segment *last, size_t size, bool more)
 {
     last->msg_end = !more;
@@ -242,13 +249,13 @@ append_frame(sni_outq *queue, const sni_encoded *encoded)
 
     if (!reserve(queue, PUSHED_MAX + SPARE))
         return SENNIT_ENOMEM;
-    last = append(queue, encoded->block, encoded->begin, encoded->end, false);
+    last = append(queue, encoded->block, encoded->begin, encoded->end);
     if (encoded->body_block != NULL) {
         size_t begin = (size_t)(encoded->body - encoded->body_block->data);
 
         last->msg_end = false;
-        last =
-            append(queue, encoded->body_block, begin, begin + encoded->body_size, true);
+        last = append_segment(queue, encoded->body_block, begin,
+                              begin + encoded->body_size, true);
         size += encoded->body_size;
     }
     appended(queue, last, size, encoded->more);
@@ -306,12 +313,12 @@ push_raw(sni_outq *queue, const sni_msg *msg, bool more)
             return SENNIT_ENOMEM;
         sni_body_copy(chunk->block->data + chunk->used,
                       view ? msg->u.view.data : msg->u.small, size);
-        last = append(queue, chunk->block, chunk->used, chunk->used + size, true);
+        last = append_segment(queue, chunk->block, chunk->used, chunk->used + size, true);
         chunk->used += size;
     } else {
         size_t begin = (size_t)(msg->u.view.data - msg->u.view.block->data);
 
-        last = append(queue, msg->u.view.block, begin, begin + size, true);
+        last = append_segment(queue, msg->u.view.block, begin, begin + size, true);
     }
     appended(queue, last, size, more);
     return SENNIT_OK;
