@@ -17,9 +17,10 @@ static struct {
     unsigned sends;
     unsigned recvs;
     unsigned reaps;
-    unsigned nothing; /* reaps that brought nothing */
-    size_t crumb;     /* the kernel takes no more than this at a time; 0: all */
-    bool lonely;      /* nothing ends a wait but its time, which is up at once */
+    unsigned nothing;    /* reaps that brought nothing */
+    size_t crumb;        /* the kernel takes no more than this at a time; 0: all */
+    sennit_time send_ns; /* what a send to the kernel takes */
+    bool lonely;         /* nothing ends a wait but its time, which is up at once */
 } io;
 
 static void
@@ -43,6 +44,7 @@ counting_submit(sni_io *self, sni_op *op)
     is_done = io.real->submit(self, op);
 
     io.sends += op->kind == SNI_OP_SEND;
+    io.now += op->kind == SNI_OP_SEND ? io.send_ns : 0;
     if (is_done)
         count_done(op);
     return is_done;
@@ -249,6 +251,39 @@ a_burst_of_ten_thousand_takes_less_than_a_hundred_sends(void **state)
         assert_true(io.reaps < 100);
         net_close(&n);
     }
+}
+
+/* How often the kernel is asked for 12,000 small messages, ten microseconds for 16 of
+ * them, when each time takes `send_ns`. */
+static unsigned
+sends_of_a_long_burst(sennit_time send_ns)
+{
+    sennit_sock *push;
+    sennit_sock *pull;
+    unsigned sends;
+
+    open_pair(TCP, SENNIT_PULL, &pull, SENNIT_PUSH, &push);
+    io.step = 10000;
+    io.send_ns = send_ns;
+    reset_counts();
+    send_many(push, 12000);
+    sends = io.sends;
+    recv_many(pull, 12000);
+    io.step = io.send_ns = 0;
+    net_close(&n);
+    return sends;
+}
+
+static void
+the_longer_a_flush_takes_the_more_is_gathered_for_it(void **state)
+{
+    unsigned quick = sends_of_a_long_burst(0);
+
+    (void)state;
+    assert_in_range(quick, 40, 60);
+    assert_in_range(sends_of_a_long_burst(100000), 20, 30);
+    /* But not without end: 800 messages are sent in half a millisecond. */
+    assert_in_range(sends_of_a_long_burst(100000000), 15, 20);
 }
 
 /* The gathering of sends and the size of receives are what they were set to. */
@@ -498,6 +533,7 @@ main(void)
         cmocka_unit_test(a_round_trip_is_one_send_one_receive_and_one_wait_at_each_end),
         cmocka_unit_test(a_round_trip_allocates_nothing),
         cmocka_unit_test(a_burst_of_ten_thousand_takes_less_than_a_hundred_sends),
+        cmocka_unit_test(the_longer_a_flush_takes_the_more_is_gathered_for_it),
         cmocka_unit_test(a_batch_is_as_large_as_it_was_set),
         cmocka_unit_test(a_stream_of_messages_allocates_nothing),
         cmocka_unit_test(no_connection_keeps_a_turn_to_itself),

@@ -138,6 +138,10 @@
 /* The longest that a burst is gathered before it is flushed. */
 #define SNI_GATHER_MAX_NS (160u * 1000u)
 
+/* Or this many times what the flush before it took, if that is longer, up to this. */
+#define SNI_GATHER_FLUSHES     3u
+#define SNI_GATHER_SLOW_MAX_NS (500u * 1000u)
+
 /* Frames that one receive throws away (filtered, malformed), or reads of one
  * envelope. Then it says that nothing is there yet, so that a peer that floods what
  * nobody asked for does not hold up timers, deadlines and other sockets. */

@@ -467,10 +467,26 @@ flush_dirty(sennit_loop *loop)
     return any;
 }
 
-/* The clock is asked for the first message after a flush and for every 16th. While a
- * burst goes on, each gathering is twice as long as the one before, up to a bound:
- * a lone message waits for nothing, and a long burst costs few system calls however
- * many peers share it. */
+/* How long is gathered after a flush, the first of a burst or not, that took so long.
+ * While a burst goes on, each gathering is twice as long as the one before, up to a
+ * bound: a lone message waits for nothing, and a long burst costs few system calls
+ * however many peers share it. Where a flush itself takes long, for many peers or for
+ * slow ones, three times as long as that, up to another bound: a quarter of the time,
+ * then, goes into flushes. */
+static sennit_time
+gather_after(sennit_time before, bool first, sennit_time took)
+{
+    sennit_time gather = first ? SNI_GATHER_NS : 2 * before;
+
+    if (gather > SNI_GATHER_MAX_NS)
+        gather = SNI_GATHER_MAX_NS;
+    if (first || gather >= SNI_GATHER_FLUSHES * took)
+        return gather;
+    took *= SNI_GATHER_FLUSHES;
+    return took < SNI_GATHER_SLOW_MAX_NS ? took : SNI_GATHER_SLOW_MAX_NS;
+}
+
+/* The clock is asked for the first message after a flush and for every 16th. */
 void
 sni_loop_sent(sennit_loop *loop)
 {
@@ -492,9 +508,7 @@ sni_loop_sent(sennit_loop *loop)
         return;
     (void)flush_dirty(loop);
     loop->flushed_at = sni_loop_now(loop);
-    loop->gather_ns = first ? SNI_GATHER_NS : 2 * loop->gather_ns;
-    if (loop->gather_ns > SNI_GATHER_MAX_NS)
-        loop->gather_ns = SNI_GATHER_MAX_NS;
+    loop->gather_ns = gather_after(loop->gather_ns, first, loop->flushed_at - now);
 }
 
 static void
