@@ -48,10 +48,11 @@
  * a blocking send or receive, sennit_loop_turn(), sennit_loop_run() or
  * sennit_loop_close(). A send that finds its connection idle goes to the
  * kernel at once; sends that follow closely are gathered (20 us at first, up to
- * 160 us while a burst goes on, 500 us where handing over takes long) and leave with a later send, the next other call
- * into the library or when the batch is full, whichever is first. Call
- * sennit_sock_flush() before leaving the library for long. A hosted loop does that by
- * itself: what was gathered leaves within a millisecond without another call. */
+ * 160 us while a burst goes on, 500 us where handing over takes long) and leave with a
+ * later send, the next other call into the library or when the batch is full, whichever
+ * is first. Call sennit_sock_flush() before leaving the library for long. A hosted loop
+ * does that by itself: what was gathered leaves within a millisecond without another
+ * call. */
 
 #include <stdbool.h>
 #include <stddef.h>
