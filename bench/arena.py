@@ -94,6 +94,11 @@ class Peer:
                 time.sleep(0.002)
         return self.output
 
+    def ended(self):
+        """Without reaping it, which would lose what it cost."""
+        return os.waitid(os.P_PID, self.process.pid,
+                         os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
     def kill(self):
         self.reap(0)
 
@@ -161,7 +166,7 @@ class Run:
     def wait_bound(self):
         deadline = time.monotonic() + 5
         while not listening(self.endpoint):
-            if time.monotonic() > deadline or self.peers[0].process.poll() is not None:
+            if time.monotonic() > deadline or self.peers[0].ended():
                 raise Failed(f"{self.engine.binary} did not bind {self.endpoint}")
             time.sleep(0.002)
 

@@ -366,7 +366,7 @@ add_piece(sni_outq *queue, sni_segment *last, const sni_msg *part)
     }
     last->msg_end = false;
     last->goes_on = last->body;
-    return append(queue, block, begin, begin + bytes.size, true);
+    return append_segment(queue, block, begin, begin + bytes.size, true);
 }
 
 static sennit_err
@@ -382,7 +382,7 @@ push_gathered(sni_outq *queue, const sni_msg *msg, const sni_gather *gather, boo
         return SENNIT_ENOMEM;
     begin = chunk->used;
     chunk->used += sni_frame_head_write(chunk->block->data + begin, more, false, body);
-    last = append(queue, chunk->block, begin, chunk->used, false);
+    last = append(queue, chunk->block, begin, chunk->used);
     for (size_t i = 0; i < gather->count; i++)
         last = add_piece(queue, last, &gather->parts[i]);
     appended(queue, last, chunk->used - begin - copied_bytes(gather) + body, more);
