@@ -59,10 +59,24 @@ __wrap_sni_body_copy(void *to, const void *from, size_t size)
 
 /* ---- two sockets --------------------------------------------------------- */
 
-enum way { TCP_EPOLL, IPC_EPOLL, ONE_LOOP, TWO_LOOPS, WAYS };
+enum way {
+    TCP_EPOLL,
+    IPC_EPOLL,
+#ifdef SENNIT_WITH_URING
+    IPC_URING,
+#endif
+    ONE_LOOP,
+    TWO_LOOPS,
+    WAYS
+};
 
-static const char *const way_names[WAYS] = { "tcp", "ipc", "inproc",
-                                             "inproc between loops" };
+static const char *const way_names[WAYS] = {
+    [TCP_EPOLL] = "tcp",           [IPC_EPOLL] = "ipc",
+#ifdef SENNIT_WITH_URING
+    [IPC_URING] = "ipc, io_uring",
+#endif
+    [ONE_LOOP] = "inproc",         [TWO_LOOPS] = "inproc between loops",
+};
 
 enum manner {
     ONE_WAY,   /* what `a` sends `b` receives */
@@ -109,6 +123,16 @@ static struct {
 
 static uint8_t body[1048576];
 
+static bool
+is_uring(void)
+{
+#ifdef SENNIT_WITH_URING
+    return x.way == IPC_URING;
+#else
+    return false;
+#endif
+}
+
 /* Every look at the clock is long after the last one: nothing is gathered. */
 static sennit_time
 slow_now(sni_io *self)
@@ -132,7 +156,7 @@ open_loop(void)
     sennit_loop_opts opts = SENNIT_LOOP_OPTS_DEFAULT;
     sennit_loop *loop;
 
-    opts.backend = SENNIT_BACKEND_EPOLL;
+    opts.backend = is_uring() ? SENNIT_BACKEND_URING : SENNIT_BACKEND_EPOLL;
     opts.context = x.context;
     assert_int_equal(sennit_loop_open(&loop, &opts), SENNIT_OK);
     x.ops = *loop->io->ops;
@@ -316,6 +340,9 @@ calls(void)
         return "";
     if (x.way == TWO_LOOPS)
         return back ? "2 epoll_wait, 2 read, 2 write" : "1 epoll_wait, 1 read, 1 write";
+    if (is_uring())
+        return back ? "2 io_uring_submit_and_wait_timeout, 2 sendmsg"
+                    : "1 io_uring_submit_and_wait_timeout, 1 sendmsg";
     return back ? "2 epoll_wait, 2 recv, 2 sendmsg" : "1 epoll_wait, 1 recv, 1 sendmsg";
 }
 
