@@ -73,7 +73,7 @@ release_when_awaited(void *arg)
 
     while (!awaited) {
         sni_loop_look(h->loop);
-        awaited = h->closes_loop ? drive->stopping : drive->awaited;
+        awaited = h->closes_loop ? drive->stopping : drive->awaiting > 0;
         sni_loop_leave(h->loop);
         CHECK(crew_ms() - started < CREW_DEADLINE_MS);
         sched_yield();

@@ -345,6 +345,67 @@ whoever_waits_does_so_no_longer_than_he_said(void **state)
     sennit_loop_close(loop);
 }
 
+typedef struct flood {
+    const char *endpoint;
+    atomic_bool over;
+} flood;
+
+/* What a REP throws away, without an end. */
+static void *
+send_malformed(void *arg)
+{
+    worker *w = arg;
+    flood *f = w->arg;
+    sennit_sock_opts opts = crew_opts();
+    sennit_loop *loop;
+    sennit_sock *dealer;
+
+    opts.send_timeout_ms = 100;
+    CHECK_ERR(sennit_loop_open(&loop, NULL), SENNIT_OK);
+    CHECK_ERR(sennit_sock_open(&dealer, loop, SENNIT_DEALER, &opts), SENNIT_OK);
+    CHECK_ERR(sennit_sock_connect(dealer, f->endpoint), SENNIT_OK);
+    while (!atomic_load(&f->over))
+        (void)!crew_send(dealer, 1, 0);
+    sennit_loop_close(loop);
+    return NULL;
+}
+
+/* The thread that receives has always something to do, and never what it waits for. */
+static void
+a_peer_that_floods_keeps_no_other_thread_out(void **state)
+{
+    sennit_loop *loop = crew_hosted(NULL);
+    sennit_sock *rep = crew_sock(loop, SENNIT_REP);
+    sennit_sock_opts opts = crew_opts();
+    flood f = { .over = false };
+    uint64_t started;
+    uint64_t number;
+    sennit_sock *pull;
+    worker receiver;
+    worker senders[2];
+
+    (void)state;
+    opts.recv_timeout_ms = 1;
+    assert_int_equal(sennit_sock_open(&pull, loop, SENNIT_PULL, &opts), SENNIT_OK);
+    assert_int_equal(sennit_sock_bind(rep, "tcp://127.0.0.1:*"), SENNIT_OK);
+    f.endpoint = sennit_sock_last_endpoint(rep);
+    start(&receiver, 1, rep, receive_until_the_end, NULL);
+    start(senders, 2, NULL, send_malformed, &f);
+    assert_int_equal(sennit_sock_wait_connections(rep, 2, CREW_DEADLINE_MS), SENNIT_OK);
+    started = crew_ms();
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(sennit_sock_ready(pull) & SENNIT_READABLE, 0);
+        assert_int_equal(crew_recv(pull, &number, 0), SENNIT_EAGAIN);
+    }
+    assert_true(crew_ms() - started < CREW_DEADLINE_MS);
+    atomic_store(&f.over, true);
+    join(senders, 2);
+    sennit_sock_close(rep);
+    join(&receiver, 1);
+    assert_int_equal(receiver.err, SENNIT_ECLOSED);
+    sennit_loop_close(loop);
+}
+
 /* ---- what nobody waits for --------------------------------------------- */
 
 /* The peer reads with plain system calls, so that nothing but the sender's own loop can
@@ -701,6 +762,7 @@ main(void)
         cmocka_unit_test(closing_the_loop_ends_all_that_wait_in_it),
         cmocka_unit_test(shutting_the_context_down_ends_all_that_wait),
         cmocka_unit_test(whoever_waits_does_so_no_longer_than_he_said),
+        cmocka_unit_test(a_peer_that_floods_keeps_no_other_thread_out),
         cmocka_unit_test(the_tail_of_a_burst_leaves_without_another_call),
         cmocka_unit_test(timers_and_posted_calls_come_without_a_call),
         cmocka_unit_test(callbacks_come_one_at_a_time_and_may_not_wait),

@@ -18,6 +18,7 @@ typedef struct follower {
     const sennit_sock *sock; /* NULL: anything */
     sni_cond wake;
     bool woken;
+    sennit_time until;
 } follower;
 
 static uintptr_t
@@ -114,6 +115,24 @@ wait_cond(sni_drive *drive, sni_cond *cond, sennit_time until)
     return in_time;
 }
 
+/* A thread that had to wait for that is inside. */
+static void
+came_in(sni_drive *drive)
+{
+    drive->turns_alone = 0;
+    if (drive->lets_in)
+        sni_cond_signal(&drive->came_in);
+}
+
+static void
+wait_at_door(sni_drive *drive)
+{
+    atomic_fetch_add_explicit(&drive->at_door, 1, memory_order_relaxed);
+    sni_lock_take(&drive->lock);
+    atomic_fetch_sub_explicit(&drive->at_door, 1, memory_order_relaxed);
+    came_in(drive);
+}
+
 void
 sni_drive_enter(sni_drive *drive)
 {
@@ -121,7 +140,8 @@ sni_drive_enter(sni_drive *drive)
         drive->entries++;
         return;
     }
-    sni_lock_take(&drive->lock);
+    if (!sni_lock_try(&drive->lock))
+        wait_at_door(drive);
     goes_in(drive, 1);
     if (!sni_drive_is_calling(drive))
         drive->entered++;
@@ -190,19 +210,23 @@ sni_drive_call_begin(sni_drive *drive, const void *what)
     SNI_ASSERT(drive->entries == 1);
     atomic_store_explicit(&drive->calling, self(), memory_order_relaxed);
     drive->calling_for = what;
-    drive->awaited = false;
     (void)step_out(drive);
 }
 
 bool
 sni_drive_call_end(sni_drive *drive)
 {
+    bool awaited;
+
     step_in(drive, 1);
     atomic_store_explicit(&drive->calling, 0, memory_order_relaxed);
     drive->calling_for = NULL;
     drive->calls++;
+    awaited = drive->awaiting > 0;
+    drive->woken += drive->awaiting;
+    drive->awaiting = 0;
     sni_cond_broadcast(&drive->call_ended);
-    return drive->awaited;
+    return awaited;
 }
 
 /* The next one may run already when a thread that waits comes in. */
@@ -229,10 +253,48 @@ sni_drive_await_call(sni_drive *drive, const void *what)
     if (sni_forked_since(drive->lock.forks) || drive->calling_for != what ||
         !is_calling_meanwhile(drive))
         return;
-    drive->awaited = true;
+    drive->awaiting++;
     drive->callers++;
     await_call(drive);
+    drive->woken--;
+    came_in(drive);
     end_wait(drive);
+}
+
+/* Followers who do not want to wait any longer come in, too. */
+static void
+wake_late(sni_drive *drive, sennit_time now)
+{
+    sni_link *next;
+
+    for (sni_link *link = drive->followers.next; link != &drive->followers; link = next) {
+        follower *f = SNI_OWNER_OF(link, follower, link);
+
+        next = link->next;
+        if (f->until <= now)
+            wake_follower(drive, f);
+    }
+}
+
+static bool
+somebody_comes(sni_drive *drive)
+{
+    return drive->woken > 0 ||
+           atomic_load_explicit(&drive->at_door, memory_order_relaxed) > 0;
+}
+
+static void
+let_in(sni_drive *drive)
+{
+    sennit_time now = sni_loop_now(drive->loop);
+    bool in_time = true;
+
+    wake_late(drive, now);
+    drive->lets_in = true;
+    while (somebody_comes(drive) && in_time)
+        in_time = wait_cond(drive, &drive->came_in, now + SNI_HOST_TICK_NS);
+    drive->lets_in = false;
+    drive->turns_alone = 0;
 }
 
 static sennit_err
@@ -243,6 +305,8 @@ turn(sni_drive *drive, sennit_sock *sock, sennit_time until)
     drive->driven = true;
     drive->for_sock = sock;
     err = sni_loop_turn(drive->loop, until);
+    if (++drive->turns_alone > SNI_TURNS_ALONE_MAX)
+        let_in(drive);
     drive->driven = false;
     return err;
 }
@@ -286,7 +350,7 @@ sni_drive_wake_all(sni_drive *drive)
 static void
 follow(sni_drive *drive, const sennit_sock *sock, sennit_time until)
 {
-    follower f = { .sock = sock };
+    follower f = { .sock = sock, .until = until };
     bool in_time = true;
 
     sni_link_init(&f.link);
@@ -297,10 +361,12 @@ follow(sni_drive *drive, const sennit_sock *sock, sennit_time until)
         call_out_driver(drive);
     while (!f.woken && in_time)
         in_time = wait_cond(drive, &f.wake, until);
-    if (f.woken)
+    if (f.woken) {
         drive->woken--;
-    else
+        came_in(drive);
+    } else {
         sni_link_remove(&f.link);
+    }
     sni_cond_fini(&f.wake);
 }
 
@@ -398,6 +464,7 @@ fini_conds(sni_drive *drive)
     sni_cond_fini(&drive->host_wake);
     sni_cond_fini(&drive->call_ended);
     sni_cond_fini(&drive->callers_gone);
+    sni_cond_fini(&drive->came_in);
 }
 
 sennit_err
@@ -410,6 +477,7 @@ sni_drive_open(sennit_loop *loop)
         return SENNIT_ENOMEM;
     drive->loop = loop;
     atomic_init(&drive->inside, 0);
+    atomic_init(&drive->at_door, 0);
     sni_link_init(&drive->followers);
     atomic_init(&drive->calling, 0);
     err = sni_bell_open(&drive->bell);
@@ -421,6 +489,7 @@ sni_drive_open(sennit_loop *loop)
     sni_cond_init(&drive->host_wake);
     sni_cond_init(&drive->call_ended);
     sni_cond_init(&drive->callers_gone);
+    sni_cond_init(&drive->came_in);
     loop->drive = drive;
     loop->attended = true;
     sni_loop_share(loop, true);

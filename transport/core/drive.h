@@ -22,14 +22,19 @@
  *    drive.
  *  - Who leaves sees to it that somebody goes on: the driver is called out of the kernel
  *    if there is something to do sooner, else a follower is to drive, else the host
- *    thread looks, at the latest SNI_HOST_TICK_NS from now. */
+ *    thread looks, at the latest SNI_HOST_TICK_NS from now.
+ *  - Nobody is kept out: who has driven for long waits until the others came in. */
 typedef struct sni_drive {
     sennit_loop *loop;
     sni_lock lock;
     sni_fork_guard guard;    /* of it */
     atomic_uintptr_t inside; /* the thread; 0: none */
     unsigned entries;        /* of it, inside each other */
-    uint64_t entered;        /* by callers, ever; callbacks are none */
+    atomic_uint at_door;     /* threads that want to come in, beside those woken */
+    unsigned turns_alone;    /* since one of both came in */
+    bool lets_in;            /* the driver waits for them to come */
+    sni_cond came_in;
+    uint64_t entered; /* by callers, ever; callbacks are none */
 
     bool driven;
     bool hosted_now;       /* by the host */
@@ -43,12 +48,12 @@ typedef struct sni_drive {
 
     atomic_uintptr_t calling; /* the thread that runs a callback; 0: none ... */
     const void *calling_for;  /* ... of this timer or socket; NULL: one that was posted */
-    bool awaited;             /* by who has stopped, changed or closed that */
+    unsigned awaiting;        /* who have stopped, changed or closed that */
     uint64_t calls;           /* that are over */
     sni_cond call_ended;
 
     sni_link followers;
-    unsigned woken;   /* of them, not inside yet */
+    unsigned woken;   /* of them, and of those who awaited a call; not inside yet */
     unsigned callers; /* threads in calls that wait */
     sni_cond callers_gone;
 

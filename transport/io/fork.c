@@ -95,6 +95,12 @@ sni_lock_take(sni_lock *lock)
         pthread_mutex_lock(&lock->mutex);
 }
 
+bool
+sni_lock_try(sni_lock *lock)
+{
+    return sni_forked_since(lock->forks) || pthread_mutex_trylock(&lock->mutex) == 0;
+}
+
 void
 sni_lock_release(sni_lock *lock)
 {

@@ -38,6 +38,8 @@ typedef struct sni_lock {
 sennit_err sni_lock_init(sni_lock *lock);
 void sni_lock_fini(sni_lock *lock);
 void sni_lock_take(sni_lock *lock);
+/* False: another thread has it. */
+bool sni_lock_try(sni_lock *lock);
 void sni_lock_release(sni_lock *lock);
 
 /* While it is guarded, a fork waits until nobody has `lock`: what that guards is whole in
