@@ -3,6 +3,7 @@
  * is in inproc_threads_test.c. */
 #include "duo.h"
 
+#include <poll.h>
 #include <stdio.h>
 
 #include "suite.h"
@@ -32,6 +33,48 @@ both_ends_are_ready_and_know_each_other(void **state)
     assert_string_equal(duo_recv(&d, router), "Dora|hello|you");
     net_send(router, "Dora|fine");
     assert_string_equal(duo_recv(&d, dealer), "fine");
+    duo_close(&d);
+}
+
+static bool
+has_been_woken(const net *n)
+{
+    struct pollfd file = { .fd = sennit_loop_fd(n->loop), .events = POLLIN };
+
+    return poll(&file, 1, 0) == 1;
+}
+
+/* Nobody rings for who is at work: that is a system call for each message. */
+static void
+a_receiver_is_woken_only_once_it_has_said_that_it_found_nothing(void **state)
+{
+    sennit_sock *pull;
+    sennit_sock *push;
+    duo d;
+
+    (void)state;
+    duo_open(&d);
+    pull = net_sock(&d.a, SENNIT_PULL, NULL);
+    push = net_sock(&d.b, SENNIT_PUSH, NULL);
+    (void)duo_join(&d, pull, push);
+    duo_settle(&d);
+    assert_false(has_been_woken(&d.a));
+    net_send(push, "first");
+    assert_true(has_been_woken(&d.a));
+    assert_string_equal(duo_recv(&d, pull), "first");
+    for (unsigned i = 0; i < 100; i++) {
+        net_send(push, "next");
+        assert_false(has_been_woken(&d.a));
+        assert_string_equal(net_recv(pull), "next");
+    }
+    assert_int_equal(sennit_sock_recv_bytes(pull, NULL, 0, NULL, SENNIT_DONTWAIT),
+                     SENNIT_EAGAIN);
+    net_send(push, "last");
+    assert_true(has_been_woken(&d.a));
+    assert_string_equal(net_recv(pull), "last");
+    assert_int_equal(sennit_sock_ready(pull) & SENNIT_READABLE, 0);
+    net_send(push, "behind it");
+    assert_true(has_been_woken(&d.a));
     duo_close(&d);
 }
 
@@ -1030,6 +1073,7 @@ main(void)
         cmocka_unit_test(what_an_xsub_sends_reaches_the_xpub_in_order),
         cmocka_unit_test(what_an_xsub_sent_before_it_left_reaches_the_xpub),
         cmocka_unit_test(greetings_come_before_what_was_sent_before_the_bind),
+        cmocka_unit_test(a_receiver_is_woken_only_once_it_has_said_that_it_found_nothing),
         cmocka_unit_test(one_peer_can_be_disconnected_by_its_number),
         cmocka_unit_test(options_that_inproc_does_not_obey_are_refused_by_name),
     };

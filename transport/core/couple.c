@@ -402,11 +402,18 @@ sni_couple_pull(sni_pipe *pipe, sni_msg *msg)
         return SENNIT_EAGAIN;
     msg->peer = pipe->peer.number;
     sni_inproc_count_received(pipe, msg);
-    if (!msg->more) {
-        (void)settle(pipe);
-        sni_pipe_update_unread(pipe);
-    }
+    if (msg->more)
+        return SENNIT_OK;
+    if (pipe->inq.msgs == 0 && sni_channel_unread(&ours(pipe)->in) == 0)
+        sni_inproc_drained(pipe);
+    sni_pipe_update_unread(pipe);
     return SENNIT_OK;
+}
+
+bool
+sni_couple_settle(sni_pipe *pipe)
+{
+    return settle(pipe);
 }
 
 sennit_err

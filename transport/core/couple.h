@@ -101,6 +101,9 @@ sennit_err sni_couple_pull(sni_pipe *pipe, sni_msg *msg);
 /* The next frame of any kind, as it was sent, from what has arrived. */
 bool sni_couple_next(sni_pipe *pipe, sni_msg *msg);
 
+/* True when there is nothing left to pull, and the next message will ring. */
+bool sni_couple_settle(sni_pipe *pipe);
+
 sennit_err sni_couple_greet(sni_pipe *pipe, sni_msg *msg);
 void sni_couple_rollback(sni_pipe *pipe);
 bool sni_couple_full(const sni_pipe *pipe);

@@ -127,6 +127,7 @@ new_end(sni_pipe **out, sennit_loop *loop, sennit_sock *sock, const char *name)
     end->reason = "closed by peer";
     sni_link_init(&end->waiting);
     sni_link_init(&end->ending);
+    sni_link_init(&end->drained);
     memcpy(end->name, name, size);
     (*out)->inproc = end;
     if (sock == NULL)
@@ -1353,6 +1354,35 @@ sni_inproc_leave(sni_pipe *pipe)
 }
 
 void
+sni_inproc_drained(sni_pipe *pipe)
+{
+    if (!sni_link_linked(&pipe->inproc->drained))
+        sni_list_push(&pipe->loop->drained, &pipe->inproc->drained);
+}
+
+bool
+sni_inproc_doze(sennit_loop *loop)
+{
+    bool more = false;
+    sni_link drained;
+    sni_link *link;
+
+    if (sni_list_empty(&loop->drained))
+        return false;
+    sni_list_take(&drained, &loop->drained);
+    while ((link = sni_list_first(&drained)) != NULL) {
+        sni_pipe *pipe = SNI_OWNER_OF(link, sni_inproc, drained)->pipe;
+
+        sni_link_remove(link);
+        if (sni_couple_settle(pipe))
+            continue;
+        more = true;
+        sni_pipe_update_unread(pipe);
+    }
+    return more;
+}
+
+void
 sni_inproc_free(sni_pipe *pipe)
 {
     sni_inproc *end = pipe->inproc;
@@ -1365,6 +1395,7 @@ sni_inproc_free(sni_pipe *pipe)
         sni_couple_leave(pipe);
     }
     sni_link_remove(&end->ending);
+    sni_link_remove(&end->drained);
     sni_block_unref(end->card);
     sni_release(&pipe->loop->allocator, end);
     pipe->inproc = NULL;

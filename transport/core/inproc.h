@@ -20,6 +20,7 @@ typedef struct sni_inproc {
     sni_couple *couple; /* or it is in another loop, or may turn out to be */
     sni_link waiting;   /* in the context's: a connect without a bind */
     sni_link ending;    /* in the loop's */
+    sni_link drained;   /* likewise: nobody has asked the other thread to ring */
     sni_block *card;    /* what it says of itself, as the metadata of READY; NULL: it has
                            no socket */
     sennit_time ready_at;
@@ -78,6 +79,14 @@ void sni_inproc_forget(sennit_sock *sock);
 
 /* A note of half a couple was taken: looks where the other loop has been. */
 void sni_inproc_look(sennit_loop *loop, sni_note *note);
+
+/* The last message that was known of is pulled: before the loop waits or is left, it asks
+ * to be woken for the next one, and no sooner. The other thread need not ring while we
+ * are at work. */
+void sni_inproc_drained(sni_pipe *pipe);
+
+/* Does so. True: there was more for some. */
+bool sni_inproc_doze(sennit_loop *loop);
 
 /* Parts those that end; true when there were any. */
 bool sni_inproc_bury(sennit_loop *loop);

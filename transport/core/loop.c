@@ -67,7 +67,7 @@ init_lists(sennit_loop *loop)
     sni_link *lists[] = { &loop->socks,           &loop->dirty,      &loop->again,
                           &loop->again_listeners, &loop->ending,     &loop->untimed,
                           &loop->touched,         &loop->dead_pipes, &loop->ending_inproc,
-                          &loop->due_rings,       &loop->stale };
+                          &loop->due_rings,       &loop->stale,      &loop->drained };
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         sni_link_init(lists[i]);
@@ -530,6 +530,7 @@ rest(sennit_loop *loop)
 static void
 leave(sennit_loop *loop)
 {
+    (void)sni_inproc_doze(loop);
     if (loop->drive != NULL)
         sni_drive_turned(loop->drive);
     loop->served_at = loop->io->ops->now_coarse(loop->io);
@@ -737,6 +738,8 @@ sni_loop_attend(sennit_loop *loop)
 {
     if (sni_loop_inherited(loop))
         return;
+    if (loop->depth == 0)
+        (void)sni_inproc_doze(loop);
     if (loop->drive != NULL)
         sni_drive_leave(loop->drive);
     else if (loop->depth == 0)
@@ -812,7 +815,7 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     loop->look_again = false;
     /* Only now: what was buried may have left a timer to connect again. */
     next = next_time(loop);
-    if (until > 0 && !rest(loop))
+    if (sni_inproc_doze(loop) || (until > 0 && !rest(loop)))
         until = 0;
     count = reap(loop, next < until ? next : until);
     sni_loop_hear_shutdown(loop);

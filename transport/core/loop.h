@@ -71,6 +71,7 @@ struct sennit_loop {
     sni_link touched; /* sockets whose callback may have something to do */
     sni_link dead_pipes;
     sni_link ending_inproc;
+    sni_link drained; /* see sni_inproc_drained() */
 
     sennit_time flushed_at; /* when the last flush outside a turn was over */
     sennit_time gather_ns;  /* how long after it sends are gathered */

@@ -58,6 +58,8 @@ sni_sock_look(sennit_sock *sock)
 {
     unsigned ready = sni_pattern_ready(&sock->pattern);
 
+    if (!(ready & SENNIT_READABLE) && sni_inproc_doze(sock->loop))
+        ready = sni_pattern_ready(&sock->pattern);
     if (!(ready & SENNIT_READABLE))
         sni_sock_found_nothing(sock);
     return ready | (sock->events.count > 0 ? SENNIT_EVENTS : 0);
@@ -514,6 +516,9 @@ passed(sennit_sock *sock, uintptr_t *thread, bool more)
 sennit_err
 sni_sock_try_again(sennit_sock *sock, sni_waiting *wait, unsigned flags, int timeout_ms)
 {
+    /* Without asking the kernel: other threads' messages do not come by it. */
+    if (sni_inproc_doze(sock->loop))
+        return SENNIT_OK;
     if (!(flags & SENNIT_DONTWAIT) && timeout_ms != 0)
         return wait_turn(sock, false, timeout_ms, &wait->until);
     if (sni_loop_terminated(sock->loop))
