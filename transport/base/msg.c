@@ -43,7 +43,8 @@ sni_msg_init_copy(sni_msg *msg, sennit_bytes data, sni_bodies *bodies)
     sennit_err err = sni_msg_init_size(msg, data.size, bodies);
 
     if (err == SENNIT_OK && data.size > 0)
-        sni_body_copy(sennit_msg_data(sni_msg_public(msg)), data.data, data.size);
+        sni_body_copy(msg->small_size == SNI_MSG_VIEW ? msg->u.view.data : msg->u.small,
+                      data.data, data.size);
     return err;
 }
 
