@@ -135,8 +135,8 @@
  * gathered waits no longer for somebody to send it. */
 #define SNI_HOST_TICK_NS (500u * 1000u)
 
-/* Turns that a thread makes of a hosted loop before it waits, at most that long, for those
- * who want to come in: a peer that floods would keep them out. */
+/* Turns that a thread makes of a hosted loop before it waits, at most that long, for
+ * those who want to come in: a peer that floods would keep them out. */
 #define SNI_TURNS_ALONE_MAX 8u
 
 /* The longest that a burst is gathered before it is flushed. */

@@ -293,8 +293,8 @@ typedef struct sennit_resolver {
 
 typedef struct sennit_loop_opts {
     sennit_backend backend;
-    /* NULL: malloc. Borrowed for the life of the loop and of every message it gave, to the
-     * application or, over inproc, to another loop. */
+    /* NULL: malloc. Borrowed for the life of the loop and of every message it gave, to
+     * the application or, over inproc, to another loop. */
     const sennit_allocator *allocator;
     /* Loops of one context share inproc names, the limit on sockets and shutdown.
      * NULL: the loop is alone. */
