@@ -4,6 +4,7 @@
 #include "sennit_test.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -212,6 +213,20 @@ send_all(fixture *f, sni_file *file, const void *data, size_t size)
     run_op(f, &send);
     assert_int_equal(send.err, SENNIT_OK);
     assert_true(send.size >= 1);
+    return send.size;
+}
+
+/* Nothing is in its way. */
+static size_t
+send_at_once(fixture *f, sni_file *file, const void *data, size_t size)
+{
+    sennit_bytes part = { data, size };
+    sni_op send = op_of(SNI_OP_SEND, file);
+
+    send.parts = &part;
+    send.parts_count = 1;
+    assert_true(f->ops->submit(f->io, &send));
+    assert_int_equal(send.err, SENNIT_OK);
     return send.size;
 }
 
@@ -637,6 +652,61 @@ connections_that_nobody_accepts_end_with_the_listener(void **state)
     fixture_close(&f);
 }
 
+/* ---- the descriptor ------------------------------------------------------ */
+
+/* Calls nothing but reap(), and that only when it is told to. */
+static int
+reap_when_told(fixture *f, int fd, sni_op **done, int max)
+{
+    struct pollfd told = { .fd = fd, .events = POLLIN };
+
+    assert_int_equal(poll(&told, 1, 20000), 1);
+    return f->ops->reap(f->io, done, max, 0);
+}
+
+static void
+who_waits_for_the_descriptor_hears_of_everything(void **state)
+{
+    fixture f;
+    int fd;
+
+    fixture_open(&f, *state);
+    fd = f.ops->descriptor(f.io);
+    if (fd < 0) {
+        fixture_close(&f); /* the simulator has none */
+        return;
+    }
+    connect_pair(&f);
+    for (int round = 0; round < 20; round++) {
+        sni_file *files[2] = { f.client, f.server };
+        sni_op recvs[2];
+        unsigned back = 0;
+
+        for (int i = 0; i < 2; i++) {
+            recvs[i] = op_of(SNI_OP_RECV, files[i]);
+            assert_false(f.ops->submit(f.io, &recvs[i]));
+        }
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(send_at_once(&f, files[i], "both", 4), 4);
+        /* One at a time, and with one buffer only one finds that free. */
+        while (back < 2) {
+            sni_op *done;
+
+            if (reap_when_told(&f, fd, &done, 1) == 0)
+                continue;
+            assert_true(done == &recvs[0] || done == &recvs[1]);
+            assert_int_equal(done->err, SENNIT_OK);
+            assert_int_equal(done->size, 4);
+            sni_block_unref(done->home);
+            done->pending = false;
+            back++;
+        }
+    }
+    f.ops->wake(f.io);
+    assert_int_equal(reap_when_told(&f, fd, &(sni_op *){ NULL }, 1), 0);
+    fixture_close(&f);
+}
+
 /* ---- hangups --------------------------------------------------------- */
 
 /* Nothing is received, and yet the end is told: behind octets that nobody reads. */
@@ -1026,6 +1096,8 @@ main(void)
           no_more_comes_back_than_was_asked_for },
         { "connections that nobody accepts end with the listener",
           connections_that_nobody_accepts_end_with_the_listener },
+        { "who waits for the descriptor hears of everything",
+          who_waits_for_the_descriptor_hears_of_everything },
         { "a hangup is told while nothing is received",
           a_hangup_is_told_while_nothing_is_received },
         { "a peer that finishes has hung up", a_peer_that_finishes_has_hung_up },

@@ -230,8 +230,9 @@ make_all(uring_io *uring)
     return true;
 }
 
-/* Whoever waits for the descriptor waits for what the kernel has, and calls nothing
- * that would hand it over. */
+/* Whoever waits for the descriptor waits for what the kernel has, and calls nothing that
+ * would hand over what is wanted. Of what only a reap() can go on with nothing of the
+ * kernel's tells. */
 static void
 hand_over(uring_io *uring)
 {
@@ -239,13 +240,8 @@ hand_over(uring_io *uring)
         return;
     (void)make_all(uring);
     (void)sni_ring_enter(&uring->ring, 0);
-}
-
-/* Nothing of the kernel's tells of what is queued here. */
-static void
-tell_queued(uring_io *uring)
-{
-    if (uring->watched && !sni_op_queue_empty(&uring->real.done))
+    if (!sni_op_queue_empty(&uring->real.done) || !sni_list_empty(&uring->wanting) ||
+        !sni_list_empty(&uring->starved))
         sni_real_wake(&uring->real.io);
 }
 
@@ -537,7 +533,7 @@ uring_cancel(sni_io *io, sni_op *op)
     if (take_off(uring, op)) {
         op->err = SENNIT_ECLOSED;
         sni_op_queue_push(&uring->real.done, op);
-        tell_queued(uring);
+        hand_over(uring);
     } else if (op->kind == SNI_OP_RECV && op->pending && op->file->in == op) {
         op->file->unwanted = true;
         want_back(uring, op->file, bit(REQUEST_RECV));
@@ -778,7 +774,7 @@ uring_retract(sni_io *io, sni_op *op)
     if (!take_off(uring, op) && !fetch_back(uring, op))
         return false;
     op->pending = false;
-    tell_queued(uring);
+    hand_over(uring);
     return true;
 }
 
@@ -817,11 +813,10 @@ uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
     while (sni_ring_hush(&uring->ring))
         (void)sni_ring_enter(&uring->ring, 0);
     complete_all(uring);
-    hand_over(uring);
     if (!entered && sni_op_queue_empty(&uring->real.done))
         return -1;
     count = sni_op_queue_take(&uring->real.done, out, max);
-    tell_queued(uring);
+    hand_over(uring);
     return count;
 }
 
