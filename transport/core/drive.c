@@ -101,16 +101,14 @@ pass_on(sni_drive *drive)
     }
 }
 
-/* Waits, out of the loop, for `cond`. False: it is `until`. */
+/* Waits, out of the loop, for `cond`: pass_on() comes first, before the caller looks
+ * whether it has to wait, for it may signal just that. False: it is `until`. */
 static bool
 wait_cond(sni_drive *drive, sni_cond *cond, sennit_time until)
 {
-    unsigned entries;
-    bool in_time;
+    unsigned entries = goes_out(drive);
+    bool in_time = sni_cond_wait(cond, &drive->lock, until);
 
-    pass_on(drive);
-    entries = goes_out(drive);
-    in_time = sni_cond_wait(cond, &drive->lock, until);
     goes_in(drive, entries);
     return in_time;
 }
@@ -235,6 +233,7 @@ await_call(sni_drive *drive)
 {
     uint64_t calls = drive->calls;
 
+    pass_on(drive);
     while (drive->calls == calls)
         (void)wait_cond(drive, &drive->call_ended, SENNIT_NEVER);
 }
@@ -291,6 +290,7 @@ let_in(sni_drive *drive)
 
     wake_late(drive, now);
     drive->lets_in = true;
+    pass_on(drive);
     while (somebody_comes(drive) && in_time)
         in_time = wait_cond(drive, &drive->came_in, now + SNI_HOST_TICK_NS);
     drive->lets_in = false;
@@ -359,6 +359,7 @@ follow(sni_drive *drive, const sennit_sock *sock, sennit_time until)
     /* The host only drives because nobody else did. */
     if (drive->hosted_now)
         call_out_driver(drive);
+    pass_on(drive);
     while (!f.woken && in_time)
         in_time = wait_cond(drive, &f.wake, until);
     if (f.woken) {
@@ -399,9 +400,9 @@ sni_drive_wait(sni_drive *drive, sennit_sock *sock, sennit_time until)
 static void
 park(sni_drive *drive)
 {
-    sennit_time now = sni_loop_now(drive->loop);
-
-    (void)wait_cond(drive, &drive->host_wake, now + SNI_HOST_TICK_NS);
+    pass_on(drive);
+    (void)wait_cond(drive, &drive->host_wake,
+                    sni_loop_now(drive->loop) + SNI_HOST_TICK_NS);
 }
 
 /* Another thread drives, or is about to. Who has driven since the last tick will leave
