@@ -721,24 +721,27 @@ complete_all(uring_io *uring)
         complete(uring, &cqe);
 }
 
-/* Who found no buffer tries again as soon as there are some. Where there is no memory for
- * any, that is the answer. */
+/* Who found no buffer tries again when there are some, and no more of them than there
+ * are: the others would only be told again that there is none. Where there is no memory
+ * for any, that is the answer. */
 static void
 feed_starved(uring_io *uring, unsigned buffers)
 {
+    unsigned left = buffers;
     sni_link *link;
 
     while ((link = sni_list_first(&uring->starved)) != NULL) {
         sni_file *file = SNI_OWNER_OF(link, sni_file, wanting);
+        bool hungry = (file->want & bit(REQUEST_RECV)) != 0;
 
+        if (hungry && buffers > 0 && left-- == 0)
+            return;
         sni_link_remove(link);
-        if (buffers > 0 || !(file->want & bit(REQUEST_RECV))) {
-            sni_list_push(&uring->wanting, link);
-            continue;
+        if (hungry && buffers == 0) {
+            file->want &= (uint8_t)~bit(REQUEST_RECV);
+            give_back(uring, &file->in, SENNIT_ENOMEM);
         }
-        file->want &= (uint8_t)~bit(REQUEST_RECV);
-        give_back(uring, &file->in, SENNIT_ENOMEM);
-        if (file->want != 0)
+        if ((file->want | file->cancel) != 0)
             list(uring, file);
     }
 }
@@ -804,7 +807,8 @@ uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
         return sni_op_queue_take(&uring->real.done, out, max);
     }
     feed_starved(uring, sni_ring_recycle(&uring->ring));
-    if (!make_all(uring) || !sni_op_queue_empty(&uring->real.done))
+    if (!make_all(uring) || !sni_op_queue_empty(&uring->real.done) ||
+        !sni_list_empty(&uring->starved))
         until = 0;
     while (sni_real_spins(io, &end, until))
         if (!sni_ring_enter(&uring->ring, 0) || sni_ring_completed(&uring->ring))
