@@ -250,7 +250,7 @@ typedef struct sennit_loop sennit_loop;
 /* How a loop asks the kernel. What it is cannot be seen in what sockets do. */
 typedef enum sennit_backend {
     /* What the environment variable SENNIT_BACKEND names (epoll or uring; anything else
-     * is EINVAL), else epoll, which is as fast: see bench/README.md. Where io_uring is
+     * is EINVAL), else epoll, which works everywhere. Where io_uring is
      * named and cannot be had it is epoll, and sennit_loop_notice() says why. A hosted
      * loop has epoll. */
     SENNIT_BACKEND_AUTO = 0,
