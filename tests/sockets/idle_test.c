@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "kernel_calls.h"
 
 #define IDLE 10000u
@@ -255,6 +256,32 @@ check_idle(void **state)
     close_world();
 }
 
+/* The block that a message was received into is not kept for the next one. */
+static void
+a_connection_that_has_carried_a_message_costs_no_more(void **state)
+{
+    enum { PEERS = 200 };
+    size_t blocks;
+    sennit_msg msg;
+
+    (void)state;
+    open_world(SENNIT_BACKEND_EPOLL);
+    listen_at(SENNIT_PULL, SENNIT_PUSH, "ipc://*");
+    connect_up_to(PEERS);
+    sennit_msg_init(&msg);
+    blocks = w.server.alloc.live_bytes;
+    for (unsigned i = 0; i < PEERS; i++) {
+        assert_int_equal(sennit_sock_send_bytes(w.connecter, "x", 1, 0), SENNIT_OK);
+        sennit_sock_flush(w.connecter);
+        assert_int_equal(sennit_sock_recv(w.listener, &msg, 0), SENNIT_OK);
+    }
+    turn_both();
+    /* One more may be kept by the loop, for all of them. */
+    assert_true(w.server.alloc.live_bytes < blocks + 2 * SNI_RECV_BYTES);
+    check_asleep(SENNIT_BACKEND_EPOLL);
+    close_world();
+}
+
 /* ---- making one ---------------------------------------------------------- */
 
 /* Over a unix socket what one end has written the other can read at once, so the numbers
@@ -292,6 +319,7 @@ int
 main(void)
 {
     static const struct CMUnitTest others[] = {
+        cmocka_unit_test(a_connection_that_has_carried_a_message_costs_no_more),
         cmocka_unit_test(
             making_a_connection_costs_as_many_calls_and_blocks_as_written_here),
     };

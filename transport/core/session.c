@@ -433,17 +433,17 @@ aim(sni_session *session)
     }
 }
 
-/* A receive that waits aims behind frames that have all been handed out by now. When
- * little room is left there, what comes would be cut in two and moved. */
+/* A receive that waits aims behind frames that have all been handed out by now. Their
+ * block would be kept for a connection that may stay idle for ever, and where little room
+ * is left in it, what comes would be cut in two and moved. */
 static void
 aim_anew(sni_session *session)
 {
     sni_io *io = session->sock->loop->io;
     sni_op *op = &session->recv;
 
-    if (!op->pending || op->home == NULL || op->room >= SNI_RECV_BYTES / 2 ||
-        op->into == op->home->data || sni_engine_unread_bytes(session->engine) > 0 ||
-        !io->ops->retract(io, op))
+    if (!op->pending || op->home == NULL || op->into == op->home->data ||
+        sni_engine_unread_bytes(session->engine) > 0 || !io->ops->retract(io, op))
         return;
     sni_block_unref(op->home);
     op->home = NULL;

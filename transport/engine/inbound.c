@@ -11,7 +11,7 @@
 /* Bodies up to this size are copied out of a window that holds little else, so
  * that a small message kept by the application does not keep a large block. */
 #define SPARSE_BODY_MAX   4096u
-#define SPARSE_WINDOW_MAX (16u * 1024u)
+#define SPARSE_WINDOW_MAX 4096u
 
 static uint64_t
 smaller(uint64_t limit, uint64_t than)
