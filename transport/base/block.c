@@ -11,8 +11,6 @@
  * whoever makes it 0 then frees the pool: it cannot be 0 before, as it only falls. */
 #include "base/block.h"
 
-#include <pthread.h>
-
 #include "base/alloc.h"
 #include "base/assert.h"
 
@@ -33,6 +31,15 @@ struct sni_pool {
 
 static sni_block closed_mark;
 #define CLOSED (&closed_mark)
+
+/* The calling thread, by something that it alone has. */
+static uintptr_t
+self(void)
+{
+    static _Thread_local char mine;
+
+    return (uintptr_t)&mine;
+}
 
 sni_block *
 sni_block_new(const sennit_allocator *alloc, size_t capacity)
@@ -107,8 +114,7 @@ pool_return(sni_pool *pool, sni_block *block)
     unsigned stacked;
     sni_block *head;
 
-    if (atomic_load_explicit(&pool->owner, memory_order_relaxed) ==
-        (uintptr_t)pthread_self()) {
+    if (atomic_load_explicit(&pool->owner, memory_order_relaxed) == self()) {
         keep(pool, block);
         return;
     }
@@ -153,7 +159,7 @@ sni_pool_new(const sennit_allocator *alloc, size_t block_capacity, unsigned keep
     pool->alloc = alloc;
     pool->block_capacity = block_capacity;
     pool->keep_max = keep_max;
-    atomic_init(&pool->owner, (uintptr_t)pthread_self());
+    atomic_init(&pool->owner, self());
     atomic_init(&pool->returned, NULL);
     atomic_init(&pool->stacked, 0);
     atomic_init(&pool->left, 0);
@@ -163,8 +169,7 @@ sni_pool_new(const sennit_allocator *alloc, size_t block_capacity, unsigned keep
 void
 sni_pool_share(sni_pool *pool, bool shared)
 {
-    atomic_store_explicit(&pool->owner, shared ? 0 : (uintptr_t)pthread_self(),
-                          memory_order_relaxed);
+    atomic_store_explicit(&pool->owner, shared ? 0 : self(), memory_order_relaxed);
 }
 
 /* Gives: what others have given back, which `with` takes the place of. */
