@@ -2,6 +2,7 @@
 /* Case D34: event loops that are not ours, by the descriptor of a socket. */
 #include "crew.h"
 
+#include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -50,6 +51,7 @@ receive_one_by_one(sennit_sock *dealer)
     int loop = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = { .events = EPOLLIN };
     uint64_t expected = 0;
+    int count;
     int fd;
 
     assert_true(loop >= 0);
@@ -59,7 +61,10 @@ receive_one_by_one(sennit_sock *dealer)
         sennit_err err;
         uint64_t number;
 
-        assert_int_equal(epoll_wait(loop, &event, 1, STALLED_MS), 1);
+        do {
+            count = epoll_wait(loop, &event, 1, STALLED_MS);
+        } while (count < 0 && errno == EINTR);
+        assert_int_equal(count, 1);
         if (!(sennit_sock_ready(dealer) & SENNIT_READABLE))
             continue;
         err = crew_recv(dealer, &number, SENNIT_DONTWAIT);

@@ -394,7 +394,8 @@ static const struct CMUnitTest tests[] = {
         self.assert_one(cases.check(root, ["D01"])[0], "`d01b_too`", "row of D01")
 
     def test_an_empty_page_does_not_pass_for_a_full_one(self):
-        self.assertEqual(len(cases.check(self.make({cases.PAGE: ""}))[0]), 101)
+        self.assertGreater(len(cases.WANTED), 100)
+        self.assertEqual(len(cases.check(self.make({cases.PAGE: ""}))[0]), len(cases.WANTED))
 
 
 class Libzmq(Tree):

@@ -424,10 +424,14 @@ sni_ring_next(sni_ring *ring, struct io_uring_cqe *out)
 void
 sni_ring_watch(sni_ring *ring)
 {
+    unsigned flags = IO_URING_READ_ONCE(*ring->uring.sq.kflags);
+    bool told = ring->rings && ring->tells_of_work;
+
     if (!ring->rings)
         ring->rings = io_uring_register_eventfd(&ring->uring, ring->bell) == 0;
-    /* Of what is completed already it does not tell. */
-    if (ring->rings)
+    /* Of what was completed before, or was heard of and not collected, it does not tell.
+     * A bell that rings for nothing keeps busy who looks before each wait. */
+    if (ring->rings && (!told || sni_ring_completed(ring) || (flags & IORING_SQ_TASKRUN)))
         sni_bell_ring(ring->bell);
 }
 
