@@ -12,6 +12,9 @@
 #include "io/bell.h"
 #include "io/thread.h"
 
+/* Looks of the host at a lock that others have, one after the other, before it waits. */
+#define HOST_MISSES_MAX 2u
+
 /* A thread that waits while another one drives. */
 typedef struct follower {
     sni_link link;
@@ -80,6 +83,15 @@ call_out_driver(sni_drive *drive)
     sni_bell_ring(drive->bell);
 }
 
+static void
+call_host(sni_drive *drive)
+{
+    sni_lock_take(&drive->host_lock);
+    drive->host_called = true;
+    sni_cond_signal(&drive->host_wake);
+    sni_lock_release(&drive->host_lock);
+}
+
 /* The calling thread goes out, which may leave something to do: somebody goes on. */
 static void
 pass_on(sni_drive *drive)
@@ -97,7 +109,8 @@ pass_on(sni_drive *drive)
     } else if (!sni_list_empty(&drive->followers)) {
         wake_follower(drive, SNI_OWNER_OF(drive->followers.next, follower, link));
     } else if (drive->host_sleeps) {
-        sni_cond_signal(&drive->host_wake);
+        drive->host_sleeps = false;
+        call_host(drive);
     }
 }
 
@@ -396,13 +409,50 @@ sni_drive_wait(sni_drive *drive, sennit_sock *sock, sennit_time until)
 
 /* ---- the host ---------------------------------------------------------- */
 
+/* Whether it was called; false: it is `until`. */
+static bool
+is_called(sni_drive *drive, sennit_time until)
+{
+    bool in_time = true;
+    bool called;
+
+    sni_lock_take(&drive->host_lock);
+    while (!drive->host_called && in_time)
+        in_time = sni_cond_wait(&drive->host_wake, &drive->host_lock, until);
+    called = drive->host_called;
+    drive->host_called = false;
+    sni_lock_release(&drive->host_lock);
+    return called;
+}
+
+/* Out of the loop until it is called, or until then. Who finds callers inside by the
+ * clock comes back a little later: they leave the lock for a moment only, and each time
+ * that the host missed it they would have woken it for nothing. */
+static void
+leave_until(sni_drive *drive, sennit_time until)
+{
+    unsigned entries = goes_out(drive);
+    unsigned missed = 0;
+
+    sni_lock_release(&drive->lock);
+    while (!is_called(drive, until) && missed < HOST_MISSES_MAX) {
+        if (sni_lock_try(&drive->lock)) {
+            goes_in(drive, entries);
+            return;
+        }
+        missed++;
+        until += SNI_HOST_TICK_NS / 4;
+    }
+    sni_lock_take(&drive->lock);
+    goes_in(drive, entries);
+}
+
 /* Until the next tick. */
 static void
 park(sni_drive *drive)
 {
     pass_on(drive);
-    (void)wait_cond(drive, &drive->host_wake,
-                    sni_loop_now(drive->loop) + SNI_HOST_TICK_NS);
+    leave_until(drive, sni_loop_now(drive->loop) + SNI_HOST_TICK_NS);
 }
 
 /* Another thread drives, or is about to. Who has driven since the last tick will leave
@@ -416,7 +466,7 @@ stand_by(sni_drive *drive)
     if (!drive->driven || drive->entered != entered || drive->stopping)
         return;
     drive->host_sleeps = true;
-    (void)wait_cond(drive, &drive->host_wake, SENNIT_NEVER);
+    leave_until(drive, SENNIT_NEVER);
     drive->host_sleeps = false;
 }
 
@@ -487,6 +537,9 @@ sni_drive_open(sennit_loop *loop)
     err = sni_lock_init(&drive->lock);
     if (err)
         goto fail_bell;
+    err = sni_lock_init(&drive->host_lock);
+    if (err)
+        goto fail_lock;
     sni_cond_init(&drive->host_wake);
     sni_cond_init(&drive->call_ended);
     sni_cond_init(&drive->callers_gone);
@@ -507,6 +560,8 @@ fail_conds:
     sni_loop_share(loop, false);
     sni_fork_guard_stop(&drive->guard);
     fini_conds(drive);
+    sni_lock_fini(&drive->host_lock);
+fail_lock:
     sni_lock_fini(&drive->lock);
 fail_bell:
     sni_bell_close(drive->bell);
@@ -544,7 +599,7 @@ dismiss(sennit_loop *loop)
         (void)wait_cond(drive, &drive->callers_gone, SENNIT_NEVER);
     }
     call_out_driver(drive);
-    sni_cond_signal(&drive->host_wake);
+    call_host(drive);
     sni_drive_leave(drive);
     pthread_join(drive->host, NULL);
     fini_conds(drive);
@@ -560,6 +615,7 @@ sni_drive_close(sennit_loop *loop)
     else
         dismiss(loop);
     sni_fork_guard_stop(&drive->guard);
+    sni_lock_fini(&drive->host_lock);
     sni_lock_fini(&drive->lock);
     sni_bell_close(drive->bell);
     loop->owner = pthread_self();

@@ -58,7 +58,9 @@ typedef struct sni_drive {
     sni_cond callers_gone;
 
     pthread_t host;
+    sni_lock host_lock; /* of the next two: it parks without the loop's lock */
     sni_cond host_wake;
+    bool host_called;
     bool host_sleeps; /* nobody has to look: who drives goes on */
     bool stopping;    /* no callback begins from now on, and no wait */
 } sni_drive;
