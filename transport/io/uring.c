@@ -34,6 +34,9 @@
 #include "io/real.h"
 #include "io/ring.h"
 
+/* Times that a turn enters for what came while it silenced the bell. */
+#define SETTLES_MAX 4u
+
 /* What is asked of the kernel. In the low bits of a request's number, above them the
  * file. */
 typedef enum request {
@@ -794,6 +797,21 @@ wait_completions(uring_io *uring, sennit_time until)
     return sni_ring_enter(&uring->ring, until);
 }
 
+/* The bell is silent, and nothing has rung it meanwhile that will not ring again.
+ * Entering does not always end that: where completions wait for those here to be taken it
+ * goes on and on, so the next turn goes on with it. */
+static void
+settle(uring_io *uring)
+{
+    for (unsigned row = 0; sni_ring_hush(&uring->ring); row++) {
+        if (row == SETTLES_MAX) {
+            sni_real_wake(&uring->real.io);
+            return;
+        }
+        (void)sni_ring_enter(&uring->ring, 0);
+    }
+}
+
 static int
 uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
 {
@@ -814,8 +832,7 @@ uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
         if (!sni_ring_enter(&uring->ring, 0) || sni_ring_completed(&uring->ring))
             until = 0;
     entered = wait_completions(uring, until);
-    while (sni_ring_hush(&uring->ring))
-        (void)sni_ring_enter(&uring->ring, 0);
+    settle(uring);
     complete_all(uring);
     if (!entered && sni_op_queue_empty(&uring->real.done))
         return -1;
