@@ -25,9 +25,6 @@ struct sni_file {
     bool writable;
     bool hung_up; /* the end of the stream or an error is behind what is unread */
     bool registered;
-    sni_op *in;    /* parked ACCEPT or RECV */
-    sni_op *out;   /* parked CONNECT or SEND */
-    sni_op *watch; /* parked HANGUP */
 };
 
 typedef struct epoll_io {
@@ -60,9 +57,6 @@ file_register(sni_real *real, sni_file *file)
 static void
 epoll_close(sni_io *io, sni_file *file)
 {
-    SNI_ASSERT(file->in == NULL);
-    SNI_ASSERT(file->out == NULL);
-    SNI_ASSERT(file->watch == NULL);
     /* Explicitly, because a forked child may keep the description open, and then
      * close alone leaves a registration that points at freed memory. But the child's
      * epoll instance is the parent's. */
@@ -173,28 +167,10 @@ try_op(epoll_io *epoll, sni_op *op)
     return sni_op_done(op, SENNIT_EINVAL);
 }
 
-static sni_op **
-park_of(const sni_op *op)
-{
-    switch (op->kind) {
-    case SNI_OP_ACCEPT:
-    case SNI_OP_RECV:
-        return &op->file->in;
-    case SNI_OP_CONNECT:
-    case SNI_OP_SEND:
-        return &op->file->out;
-    case SNI_OP_HANGUP:
-        return &op->file->watch;
-    case SNI_OP_RESOLVE:
-        break;
-    }
-    return NULL;
-}
-
 static bool
 epoll_submit(sni_io *io, sni_op *op)
 {
-    sni_op **park = park_of(op);
+    sni_op **park = sni_real_park(op);
 
     SNI_ASSERT(!op->pending);
     if (!sni_real_begin(sni_real_of(io), op))
@@ -213,7 +189,7 @@ epoll_submit(sni_io *io, sni_op *op)
 static bool
 take_off(epoll_io *epoll, sni_op *op)
 {
-    sni_op **park = park_of(op);
+    sni_op **park = sni_real_park(op);
 
     if (!op->pending)
         return false;
@@ -272,9 +248,9 @@ on_edge(epoll_io *epoll, const struct epoll_event *event)
         file->readable = true;
     if (event->events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
         file->writable = true;
-    retry(epoll, &file->in);
-    retry(epoll, &file->out);
-    retry(epoll, &file->watch);
+    retry(epoll, &file->of.in);
+    retry(epoll, &file->of.out);
+    retry(epoll, &file->of.watch);
 }
 
 static int

@@ -4,7 +4,6 @@
 #include "io/real.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -12,9 +11,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/random.h"
 #include "io/bell.h"
 #include "io/fork.h"
+#include "io/poll.h"
 #include "io/resolver.h"
 
 sennit_err
@@ -172,6 +173,9 @@ sni_real_shut(sni_real *real, sni_file *file)
     sni_real_file *of = sni_real_file_of(file);
     bool shared = sni_real_inherited(&real->io);
 
+    SNI_ASSERT(of->in == NULL);
+    SNI_ASSERT(of->out == NULL);
+    SNI_ASSERT(of->watch == NULL);
     if (of->listening != NULL)
         sni_stream_unlisten(of->listening, shared);
     else
@@ -225,6 +229,24 @@ sni_real_interface_scope(sni_io *io, const char *name, uint32_t *out)
 }
 
 /* ---- operations -------------------------------------------------------- */
+
+sni_op **
+sni_real_park(const sni_op *op)
+{
+    switch (op->kind) {
+    case SNI_OP_ACCEPT:
+    case SNI_OP_RECV:
+        return &sni_real_file_of(op->file)->in;
+    case SNI_OP_CONNECT:
+    case SNI_OP_SEND:
+        return &sni_real_file_of(op->file)->out;
+    case SNI_OP_HANGUP:
+        return &sni_real_file_of(op->file)->watch;
+    case SNI_OP_RESOLVE:
+        break;
+    }
+    return NULL;
+}
 
 bool
 sni_real_begin(sni_real *real, sni_op *op)
@@ -374,21 +396,17 @@ sni_real_is_interrupted(void)
 bool
 sni_real_wait(sni_io *io, int bell, sennit_time until)
 {
-    struct pollfd files[] = {
-        { .fd = io->ops->descriptor(io), .events = POLLIN },
-        { .fd = bell, .events = POLLIN },
+    sni_polled files[] = {
+        sni_polled_ask(io->ops->descriptor(io), SENNIT_READABLE),
+        sni_polled_ask(bell, SENNIT_READABLE),
     };
-    sennit_time now = until == SENNIT_NEVER ? 0 : sni_real_now(io);
-    sennit_time left = until > now ? until - now : 0;
-    struct timespec timeout = { .tv_sec = (time_t)(left / 1000000000u),
-                                .tv_nsec = (long)(left % 1000000000u) };
     sennit_time end = 0;
 
     while (sni_real_spins(io, &end, until))
-        if (poll(files, 2, 0) > 0)
+        if (sni_poll(files, 2, 0) == SENNIT_OK &&
+            (files[0].got != 0 || files[1].got != 0))
             return true;
-    return ppoll(files, 2, until == SENNIT_NEVER ? NULL : &timeout, NULL) >= 0 ||
-           errno != EINTR;
+    return sni_poll(files, 2, until) != SENNIT_EINTR;
 }
 
 void

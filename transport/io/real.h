@@ -14,6 +14,9 @@ typedef struct sni_real_file {
     int fd;
     sni_address address;      /* the peer's */
     sni_listening *listening; /* of a listener */
+    sni_op *in;               /* parked ACCEPT or RECV */
+    sni_op *out;              /* parked CONNECT or SEND */
+    sni_op *watch;            /* parked HANGUP */
 } sni_real_file;
 
 typedef struct sni_real {
@@ -80,6 +83,9 @@ sennit_err sni_real_interface_scope(sni_io *io, const char *name, uint32_t *out)
 /* Whether `op` begins a new life: its results are cleared. False: this is a forked child,
  * and it is ECLOSED. */
 bool sni_real_begin(sni_real *real, sni_op *op);
+
+/* Where `op` waits in its file; NULL: a RESOLVE, which has none. */
+sni_op **sni_real_park(const sni_op *op);
 
 /* Sets the result. Returns true: it is done. */
 static inline bool

@@ -80,9 +80,6 @@ struct sni_file {
     bool unwanted;    /* the RECV that the kernel has was cancelled ... */
     bool taken;       /* ... or is being taken back */
     bool closed;
-    sni_op *in;    /* parked ACCEPT or RECV */
-    sni_op *out;   /* parked CONNECT or SEND */
-    sni_op *watch; /* parked HANGUP */
 };
 
 typedef struct uring_io {
@@ -121,7 +118,7 @@ put_number(struct io_uring_sqe *sqe, const sni_file *file, request kind)
 static void
 prepare_recv(struct io_uring_sqe *sqe, const sni_file *file)
 {
-    const sni_op *op = file->in;
+    const sni_op *op = file->of.in;
 
     if (op->home != NULL) {
         io_uring_prep_recv(sqe, file->of.fd, op->into, op->room, 0);
@@ -340,9 +337,6 @@ uring_close(sni_io *io, sni_file *file)
     uring_io *uring = uring_of(io);
     bool inherited = sni_real_inherited(io);
 
-    SNI_ASSERT(file->in == NULL);
-    SNI_ASSERT(file->out == NULL);
-    SNI_ASSERT(file->watch == NULL);
     for (; file->held != NULL && file->held->count > 0; pop_held(file->held))
         sni_stream_close(first_held(file->held), inherited);
     if (file->held != NULL)
@@ -358,24 +352,6 @@ uring_close(sni_io *io, sni_file *file)
 }
 
 /* ---- operations -------------------------------------------------------- */
-
-static sni_op **
-park_of(const sni_op *op)
-{
-    switch (op->kind) {
-    case SNI_OP_ACCEPT:
-    case SNI_OP_RECV:
-        return &op->file->in;
-    case SNI_OP_CONNECT:
-    case SNI_OP_SEND:
-        return &op->file->out;
-    case SNI_OP_HANGUP:
-        return &op->file->watch;
-    case SNI_OP_RESOLVE:
-        break;
-    }
-    return NULL;
-}
 
 static request
 request_of(const sni_op *op)
@@ -486,7 +462,7 @@ static bool
 uring_submit(sni_io *io, sni_op *op)
 {
     uring_io *uring = uring_of(io);
-    sni_op **park = park_of(op);
+    sni_op **park = sni_real_park(op);
 
     SNI_ASSERT(!op->pending);
     if (!sni_real_begin(&uring->real, op))
@@ -508,7 +484,7 @@ uring_submit(sni_io *io, sni_op *op)
 static bool
 take_off(uring_io *uring, sni_op *op)
 {
-    sni_op **park = park_of(op);
+    sni_op **park = sni_real_park(op);
     sni_file *file = op->file;
 
     if (!op->pending)
@@ -537,7 +513,7 @@ uring_cancel(sni_io *io, sni_op *op)
         op->err = SENNIT_ECLOSED;
         sni_op_queue_push(&uring->real.done, op);
         hand_over(uring);
-    } else if (op->kind == SNI_OP_RECV && op->pending && op->file->in == op) {
+    } else if (op->kind == SNI_OP_RECV && op->pending && op->file->of.in == op) {
         op->file->unwanted = true;
         want_back(uring, op->file, bit(REQUEST_RECV));
         hand_over(uring);
@@ -592,16 +568,16 @@ accepted(uring_io *uring, sni_file *listener, const struct io_uring_cqe *cqe)
         hold(listener, cqe->res);
     else if (cqe->res == -EINVAL && !listener->closed && !uring->no_multishot)
         uring->no_multishot = true;
-    else if (cqe->res != -ECANCELED && listener->in != NULL &&
+    else if (cqe->res != -ECANCELED && listener->of.in != NULL &&
              !sni_stream_accept_goes_on(-cqe->res))
-        give_back(uring, &listener->in, sni_err_of_errno(-cqe->res));
+        give_back(uring, &listener->of.in, sni_err_of_errno(-cqe->res));
     if (goes_on && uring->ring.opts.ends_multishot)
         (void)call_back(uring, listener, REQUEST_ACCEPT);
     else if (goes_on && listener->held->count > HELD_MAX)
         want_back(uring, listener, bit(REQUEST_ACCEPT));
-    if (!goes_on && !uring->no_multishot && listener->in != NULL)
+    if (!goes_on && !uring->no_multishot && listener->of.in != NULL)
         uring->ring.stats->ended++;
-    retry(uring, &listener->in);
+    retry(uring, &listener->of.in);
 }
 
 static void
@@ -616,13 +592,13 @@ starve(uring_io *uring, sni_file *file)
 static void
 received(uring_io *uring, sni_file *file, const struct io_uring_cqe *cqe)
 {
-    sni_op *op = file->in;
+    sni_op *op = file->of.in;
 
     SNI_ASSERT(op != NULL && op->kind == SNI_OP_RECV);
     if (cqe->res < 0 && file->taken)
         return;
     if (cqe->res < 0 && file->unwanted) {
-        give_back(uring, &file->in, SENNIT_ECLOSED);
+        give_back(uring, &file->of.in, SENNIT_ECLOSED);
         return;
     }
     if (cqe->res == -ENOBUFS && op->home == NULL) {
@@ -634,7 +610,7 @@ received(uring_io *uring, sni_file *file, const struct io_uring_cqe *cqe)
         return;
     }
     if (cqe->res < 0) {
-        give_back(uring, &file->in, sni_err_of_errno(-cqe->res));
+        give_back(uring, &file->of.in, sni_err_of_errno(-cqe->res));
         return;
     }
     if (cqe->flags & IORING_CQE_F_BUFFER) {
@@ -645,7 +621,7 @@ received(uring_io *uring, sni_file *file, const struct io_uring_cqe *cqe)
     op->size = (size_t)cqe->res;
     file->readable =
         op->size > 0 && (op->size == op->room || cqe->flags & IORING_CQE_F_SOCK_NONEMPTY);
-    give_back(uring, &file->in, SENNIT_OK);
+    give_back(uring, &file->of.in, SENNIT_OK);
 }
 
 static void
@@ -653,31 +629,31 @@ writable(uring_io *uring, sni_file *file, int res)
 {
     sennit_err err;
 
-    if (file->out == NULL)
+    if (file->of.out == NULL)
         return;
     if (res == -ECANCELED) {
         want(uring, file, REQUEST_WRITABLE);
-    } else if (file->out->kind == SNI_OP_SEND) {
-        retry(uring, &file->out);
+    } else if (file->of.out->kind == SNI_OP_SEND) {
+        retry(uring, &file->of.out);
     } else {
         err = sni_stream_connect_result(file->of.fd);
         if (err == SENNIT_OK) {
-            (void)sni_real_connected(file->out);
-            err = file->out->err;
+            (void)sni_real_connected(file->of.out);
+            err = file->of.out->err;
         }
-        give_back(uring, &file->out, err);
+        give_back(uring, &file->of.out, err);
     }
 }
 
 static void
 hung_up(uring_io *uring, sni_file *file, int res)
 {
-    if (file->watch == NULL)
+    if (file->of.watch == NULL)
         return;
     if (res < 0)
         want(uring, file, REQUEST_HANGUP);
     else
-        give_back(uring, &file->watch, SENNIT_OK);
+        give_back(uring, &file->of.watch, SENNIT_OK);
 }
 
 static void
@@ -742,7 +718,7 @@ feed_starved(uring_io *uring, unsigned buffers)
         sni_link_remove(link);
         if (hungry && buffers == 0) {
             file->want &= (uint8_t)~bit(REQUEST_RECV);
-            give_back(uring, &file->in, SENNIT_ENOMEM);
+            give_back(uring, &file->of.in, SENNIT_ENOMEM);
         }
         if ((file->want | file->cancel) != 0)
             list(uring, file);
@@ -756,7 +732,7 @@ fetch_back(uring_io *uring, sni_op *op)
 {
     sni_file *file = op->file;
 
-    if (op->kind != SNI_OP_RECV || !op->pending || file->in != op)
+    if (op->kind != SNI_OP_RECV || !op->pending || file->of.in != op)
         return false;
     file->taken = true;
     for (int i = 0; i < FETCH_TRIES && file->armed & bit(REQUEST_RECV); i++) {
@@ -766,9 +742,9 @@ fetch_back(uring_io *uring, sni_op *op)
         complete_all(uring);
     }
     file->taken = false;
-    if (file->armed & bit(REQUEST_RECV) || file->in != op)
+    if (file->armed & bit(REQUEST_RECV) || file->of.in != op)
         return false;
-    file->in = NULL;
+    file->of.in = NULL;
     return true;
 }
 
@@ -791,7 +767,7 @@ wait_completions(uring_io *uring, sennit_time until)
 
     while (sni_real_spins(&uring->real.io, &end, until)) {
         (void)sni_ring_enter(&uring->ring, 0);
-        if (io_uring_cq_ready(&uring->ring.uring) > 0)
+        if (sni_ring_completed(&uring->ring))
             return true;
     }
     return sni_ring_enter(&uring->ring, until);
@@ -816,7 +792,6 @@ static int
 uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
 {
     uring_io *uring = uring_of(io);
-    sennit_time end = 0;
     bool entered;
     int count;
 
@@ -828,9 +803,6 @@ uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
     if (!make_all(uring) || !sni_op_queue_empty(&uring->real.done) ||
         !sni_list_empty(&uring->starved))
         until = 0;
-    while (sni_real_spins(io, &end, until))
-        if (!sni_ring_enter(&uring->ring, 0) || sni_ring_completed(&uring->ring))
-            until = 0;
     entered = wait_completions(uring, until);
     settle(uring);
     complete_all(uring);
