@@ -48,7 +48,7 @@ notice(sennit_loop *loop, const char *why, const sennit_loop_opts *opts)
         return;
     snprintf(loop->notice, sizeof loop->notice, "%s instead of io_uring: %s",
              loop->io->ops->name, why);
-    if (opts != NULL && opts->notice != NULL)
+    if (opts->notice != NULL)
         opts->notice(opts->notice_arg, loop->notice);
 }
 
