@@ -434,6 +434,36 @@ a_window_moves_seldom_however_its_message_drips(void **state)
     }
 }
 
+/* Receiving goes on behind messages that nobody has read yet, as long as there is room;
+ * behind a large one there is none, because it would move with what follows. */
+static void
+an_unread_large_frame_has_its_block_to_itself(void **state)
+{
+    static const struct {
+        size_t size;
+        bool room;
+    } rows[] = { { 1000, true }, { 60000, true }, { 140000, false }, { 260000, false } };
+    test_rig_opts opts = TEST_RIG_DEFAULT(SENNIT_PULL);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        test_rig rig;
+        test_wire w = { NULL, 0, 0 };
+
+        test_rig_meet(&rig, &opts, 1);
+        test_wire_frame(&w, body, rows[i].size, false);
+        assert_int_equal(test_rig_feed(&rig, sni_bytes(w.data, w.size), TEST_FEED_SINK),
+                         SENNIT_OK);
+        assert_int_equal(sni_engine_unread(rig.engine), 1);
+        assert_int_equal(sni_engine_spare(rig.engine) >= SNI_RECV_MIN_BYTES,
+                         rows[i].room);
+        test_rig_take_events(&rig);
+        assert_int_equal(rig.msgs_received, 1);
+        test_rig_close(&rig);
+        free(w.data);
+    }
+}
+
 /* PINGs between the frames of one message lie in its window; a peer that never
  * finishes the message must not fill our memory with them. */
 static void
@@ -1188,6 +1218,7 @@ main(void)
         cmocka_unit_test(a_hostile_length_costs_what_was_received),
         cmocka_unit_test(a_window_moves_seldom_however_its_message_drips),
         cmocka_unit_test(commands_inside_a_message_count_towards_its_size),
+        cmocka_unit_test(an_unread_large_frame_has_its_block_to_itself),
         cmocka_unit_test(endless_commands_between_messages_are_forgotten),
         cmocka_unit_test(a_peer_that_pings_and_never_reads_is_closed),
         cmocka_unit_test(one_receive_full_of_pings_is_answered),

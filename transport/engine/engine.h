@@ -89,8 +89,9 @@ typedef struct sni_engine_room {
 } sni_engine_room;
 bool sni_engine_sink(sni_engine *engine, sni_engine_room *room);
 
-/* Room at the end of the window as it is; 0 when there is no window, or when it is raw
- * and full. */
+/* Room at the end of the window as it is; 0 when there is no window, when it is raw and
+ * full, or when it ends with a large frame that was not read: what follows is not to move
+ * it. */
 size_t sni_engine_spare(const sni_engine *engine);
 
 /* Bytes from the peer; empty means end of stream. `home` is the block they lie in

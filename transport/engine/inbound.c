@@ -372,6 +372,13 @@ allowance(const sni_inbound *in)
     return waiting < SNI_RECV_BYTES ? SNI_RECV_BYTES - waiting : 0;
 }
 
+/* Whether it is in a block that was made for a large frame. */
+static bool
+is_large(const sni_window *window)
+{
+    return window->home != NULL && window->home->capacity > SNI_RECV_BYTES;
+}
+
 /* Room that the next receive should have. */
 static size_t
 room_wanted(const sni_inbound *in)
@@ -422,7 +429,7 @@ sni_inbound_sink(sni_inbound *in, sni_engine_room *room)
         size = sni_window_room(window);
     }
     /* What follows a large frame goes into a block of its own. */
-    if (window->home->capacity > SNI_RECV_BYTES && size > wanted)
+    if (is_large(window) && size > wanted)
         size = wanted;
     *room = (sni_engine_room){ window->home->data + window->filled,
                                size < limit ? size : limit, window->home };
@@ -432,7 +439,12 @@ sni_inbound_sink(sni_inbound *in, sni_engine_room *room)
 size_t
 sni_inbound_spare(const sni_inbound *in)
 {
-    size_t room = sni_window_room(&in->window);
+    const sni_window *window = &in->window;
+    size_t room = sni_window_room(window);
 
+    /* What follows a large frame that was not read yet would take it along to a block of
+     * twice the size. */
+    if (is_large(window) && window->scanned == window->filled)
+        return 0;
     return room < allowance(in) ? room : allowance(in);
 }
