@@ -26,12 +26,24 @@ sni_bytes_equal(sennit_bytes a, sennit_bytes b)
 }
 
 /* memcpy of what a message carries. Every copy of a body is made by this one: in a build
- * with asserts it is a function, in whose place a test can count. */
+ * with asserts it is a function, in whose place a test can count. Most bodies are small,
+ * and a call costs more than they do: two moves that overlap. */
 #ifdef NDEBUG
 static inline void
 sni_body_copy(void *to, const void *from, size_t size)
 {
-    memcpy(to, from, size);
+    uint8_t *out = (uint8_t *)to;
+    const uint8_t *in = (const uint8_t *)from;
+
+    if (size >= 16 && size <= 32) {
+        memcpy(out, in, 16);
+        memcpy(out + size - 16, in + size - 16, 16);
+    } else if (size >= 8 && size < 16) {
+        memcpy(out, in, 8);
+        memcpy(out + size - 8, in + size - 8, 8);
+    } else {
+        memcpy(to, from, size);
+    }
 }
 #else
 void sni_body_copy(void *to, const void *from, size_t size);

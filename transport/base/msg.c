@@ -7,13 +7,8 @@
 void
 sennit_msg_init(sennit_msg *msg)
 {
-    sni_msg *m = sni_msg_of(msg);
-
-    if (m == NULL)
-        return;
-    m->small_size = 0;
-    m->more = false;
-    m->peer = 0;
+    if (msg != NULL)
+        sni_msg_init(sni_msg_of(msg));
 }
 
 sennit_err
@@ -87,10 +82,8 @@ sennit_msg_init_user(sennit_msg *msg, void *data, size_t size,
 void
 sennit_msg_fini(sennit_msg *msg)
 {
-    if (msg == NULL)
-        return;
-    sni_block_unref(sni_msg_block(sni_msg_of(msg)));
-    sennit_msg_init(msg);
+    if (msg != NULL)
+        sni_msg_fini(sni_msg_of(msg));
 }
 
 void

@@ -103,4 +103,23 @@ sni_msg_block(const sni_msg *msg)
     return msg->small_size == SNI_MSG_VIEW ? msg->u.view.block : NULL;
 }
 
+/* sennit_msg_init() and sennit_msg_fini(), where every message passes. */
+static inline void
+sni_msg_init(sni_msg *msg)
+{
+    msg->small_size = 0;
+    msg->more = false;
+    msg->peer = 0;
+}
+
+static inline void
+sni_msg_fini(sni_msg *msg)
+{
+    sni_block *block = sni_msg_block(msg);
+
+    if (block != NULL)
+        sni_block_unref(block);
+    sni_msg_init(msg);
+}
+
 #endif /* SENNIT_BASE_MSG_H */

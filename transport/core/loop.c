@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/rare.h"
 #include "core/attempt.h"
 #include "core/call_ring.h"
 #include "core/dialer.h"
@@ -486,29 +487,32 @@ gather_after(sennit_time before, bool first, sennit_time took)
     return took < SNI_GATHER_SLOW_MAX_NS ? took : SNI_GATHER_SLOW_MAX_NS;
 }
 
-/* The clock is asked for the first message after a flush and for every 16th. */
-void
-sni_loop_sent(sennit_loop *loop)
+/* A message was gathered, the first after a flush or not: whether it has been long
+ * enough. */
+SNI_RARE static void
+flush_in_time(sennit_loop *loop, bool first)
 {
-    bool first = loop->gathered == 0;
-    sennit_time now;
+    sennit_time now = sni_loop_now(loop);
 
-    if (loop->depth > 0)
-        return;
-    /* Sends that are milliseconds apart are no burst; and a sender that never waits
-     * must still let its peers in. */
-    if (loop->io->ops->now_coarse(loop->io) != loop->served_at) {
-        sni_loop_service(loop);
-        return;
-    }
-    if (sni_list_empty(&loop->dirty) || (loop->gathered++ & 15) != 0)
-        return;
-    now = sni_loop_now(loop);
     if (now - loop->flushed_at < loop->gather_ns)
         return;
     (void)flush_dirty(loop);
     loop->flushed_at = sni_loop_now(loop);
     loop->gather_ns = gather_after(loop->gather_ns, first, loop->flushed_at - now);
+}
+
+/* The clock is asked for the first message after a flush and for every 16th. */
+void
+sni_loop_sent(sennit_loop *loop)
+{
+    if (loop->depth > 0)
+        return;
+    /* Sends that are milliseconds apart are no burst; and a sender that never waits
+     * must still let its peers in. */
+    if (loop->io->ops->now_coarse(loop->io) != loop->served_at)
+        sni_loop_service(loop);
+    else if (!sni_list_empty(&loop->dirty) && (loop->gathered++ & 15) == 0)
+        flush_in_time(loop, loop->gathered == 1);
 }
 
 static void

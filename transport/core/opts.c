@@ -489,6 +489,7 @@ apply(sennit_sock *sock)
 {
     sni_link *next;
 
+    sni_pipe_set_marks(sock);
     for (sni_link *link = sock->pipes.next; link != &sock->pipes; link = next) {
         next = link->next;
         sni_pipe_apply_opts(SNI_OWNER_OF(link, sni_pipe, link));

@@ -154,28 +154,38 @@ sni_pipe_retire(sni_pipe *pipe)
 uint64_t
 sni_pipe_send_mark(const sni_pipe *pipe)
 {
-    const sennit_sock_opts *opts = &pipe->sock->opts;
+    uint64_t bytes = pipe->sock->opts.send_hwm_bytes;
 
-    if (opts->send_hwm_bytes != SENNIT_HWM_BYTES_AUTO)
-        return opts->send_hwm_bytes;
-    return opts->send_hwm_msgs > 0 && pipe->inproc == NULL &&
-                   pipe->sock->pattern.ops->waits
-               ? SNI_SEND_HWM_BYTES
-               : 0;
+    return bytes == SENNIT_HWM_BYTES_AUTO ? 0 : bytes;
+}
+
+void
+sni_pipe_set_marks(sennit_sock *sock)
+{
+    const sennit_sock_opts *opts = &sock->opts;
+    uint64_t bytes = opts->send_hwm_bytes;
+
+    if (bytes == SENNIT_HWM_BYTES_AUTO)
+        bytes =
+            opts->send_hwm_msgs > 0 && sock->pattern.ops->waits ? SNI_SEND_HWM_BYTES : 0;
+    sock->marks = (sni_marks){ SIZE_MAX, SIZE_MAX };
+    /* The newest takes the place of the others. */
+    if (opts->conflate)
+        return;
+    if (opts->send_hwm_msgs > 0)
+        sock->marks.msgs = (size_t)opts->send_hwm_msgs;
+    if (bytes > 0 && bytes < SIZE_MAX)
+        sock->marks.bytes = (size_t)bytes;
 }
 
 bool
 sni_pipe_full(const sni_pipe *pipe)
 {
-    const sennit_sock_opts *opts = &pipe->sock->opts;
-    uint64_t mark = sni_pipe_send_mark(pipe);
+    const sni_marks *marks = &pipe->sock->marks;
 
     if (pipe->inproc != NULL)
         return sni_inproc_full(pipe);
-    if (opts->conflate)
-        return false; /* the newest takes the place of the others */
-    return (opts->send_hwm_msgs > 0 && pipe->outq.msgs >= (size_t)opts->send_hwm_msgs) ||
-           (mark > 0 && pipe->outq.bytes >= mark);
+    return pipe->outq.msgs >= marks->msgs || pipe->outq.bytes >= marks->bytes;
 }
 
 static bool

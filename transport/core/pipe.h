@@ -96,8 +96,11 @@ void sni_pipe_wrote(sni_pipe *pipe, size_t ended);
 /* Bytes received and not handed out. */
 size_t sni_pipe_unread_bytes(const sni_pipe *pipe);
 
-/* The mark in bytes of what may wait to be sent, or 0. */
+/* The mark in bytes of what may wait to be sent to an inproc peer, or 0. */
 uint64_t sni_pipe_send_mark(const sni_pipe *pipe);
+
+/* The options of the socket are others than before. */
+void sni_pipe_set_marks(sennit_sock *sock);
 
 /* Whether as much waits as the marks allow. */
 bool sni_pipe_full(const sni_pipe *pipe);

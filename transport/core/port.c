@@ -2,7 +2,7 @@
 /* What pipes let a policy do: the port of pattern/pattern.h. */
 #include "core/pipe.h"
 
-#include "base/assert.h"
+#include "base/rare.h"
 #include "core/dialer.h"
 #include "core/fresh.h"
 #include "core/inproc.h"
@@ -41,7 +41,7 @@ pipe_push(sni_peer *peer, sni_msg *msg, bool more)
     if (err)
         return err;
     pushed(pipe, msg, more, kept);
-    sennit_msg_fini(sni_msg_public(msg));
+    sni_msg_fini(msg);
     return SENNIT_OK;
 }
 
@@ -135,16 +135,13 @@ pull_inq(sni_pipe *pipe, sni_msg *msg)
     return SENNIT_OK;
 }
 
-static sennit_err
+static inline sennit_err
 pull_engine(sni_pipe *pipe, sni_msg *msg)
 {
     sni_session *session = pipe->session;
-    sni_engine_event event;
 
-    if (!sni_engine_next(session->engine, &event))
+    if (!sni_engine_take(session->engine, msg))
         return sni_engine_unread(session->engine) > 0 ? SENNIT_ENOMEM : SENNIT_EAGAIN;
-    SNI_ASSERT(event.kind == SNI_ENGINE_MESSAGE);
-    *msg = event.msg;
     pipe->counts.received_bytes += sni_msg_size_of(msg);
     if (msg->more)
         return SENNIT_OK;
@@ -155,6 +152,19 @@ pull_engine(sni_pipe *pipe, sni_msg *msg)
     return SENNIT_OK;
 }
 
+/* There is something beside what a connection has received, or no connection. */
+SNI_RARE static sennit_err
+pull_beside(sni_pipe *pipe, sni_msg *msg)
+{
+    /* Half of a message was moved when memory ran out: the rest goes the same way. */
+    if (pipe->inq.count > pipe->inq.readable && pipe->session != NULL &&
+        !sni_session_save_input(pipe->session) && pipe->inq.readable == 0)
+        return SENNIT_ENOMEM;
+    if (pipe->inq.readable > 0 || pipe->session == NULL)
+        return pull_inq(pipe, msg);
+    return pull_engine(pipe, msg);
+}
+
 static sennit_err
 pipe_pull(sni_peer *peer, sni_msg *msg)
 {
@@ -162,12 +172,8 @@ pipe_pull(sni_peer *peer, sni_msg *msg)
 
     if (pipe->inproc != NULL)
         return sni_inproc_pull(pipe, msg);
-    /* Half of a message was moved when memory ran out: the rest goes the same way. */
-    if (pipe->inq.count > pipe->inq.readable && pipe->session != NULL &&
-        !sni_session_save_input(pipe->session) && pipe->inq.readable == 0)
-        return SENNIT_ENOMEM;
-    if (pipe->inq.readable > 0 || pipe->session == NULL)
-        return pull_inq(pipe, msg);
+    if (pipe->session == NULL || pipe->inq.count > 0)
+        return pull_beside(pipe, msg);
     return pull_engine(pipe, msg);
 }
 
@@ -213,10 +219,8 @@ take_back(sni_pipe *pipe)
 static bool
 has_enough(const sni_pipe *pipe)
 {
-    uint64_t mark = sni_pipe_send_mark(pipe);
-
-    return pipe->inproc != NULL || mark == 0 ||
-           pipe->outq.bytes - sni_outq_loose_bytes(&pipe->outq) < mark;
+    return pipe->inproc != NULL ||
+           pipe->outq.bytes - sni_outq_loose_bytes(&pipe->outq) < pipe->sock->marks.bytes;
 }
 
 static bool

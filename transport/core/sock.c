@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/rare.h"
 #include "core/dialer.h"
 #include "core/inproc.h"
 #include "core/listener.h"
@@ -210,6 +211,7 @@ open_sock(sennit_sock **out, sennit_loop *loop, sennit_sock_type type,
         goto fail_sock;
     sni_pattern_init(&sock->pattern, type, &sni_pipe_port, &loop->allocator, &sock->stats,
                      &sock->opts);
+    sni_pipe_set_marks(sock);
     sni_events_init(&sock->events, &loop->allocator, opts->events_max);
     sni_link_init(&sock->link);
     sni_link_init(&sock->touched);
@@ -557,7 +559,7 @@ sni_sock_refused(sennit_sock *sock, sennit_err err, bool sending)
 }
 
 /* What send or receive were given is none of what they take. */
-static sennit_err
+SNI_RARE static sennit_err
 wrong_arguments(sennit_sock *sock, const sennit_msg *msg, bool sending)
 {
     const char *why = sending
@@ -591,30 +593,44 @@ sni_sock_sent(sennit_sock *sock)
     sni_loop_sent(sock->loop);
 }
 
-sennit_err
-sni_sock_send_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
+/* The first push said `err`. */
+SNI_RARE static sennit_err
+push_again(sennit_sock *sock, sni_msg *msg, unsigned flags, sennit_err err)
+{
+    sni_waiting wait = { false, 0 };
+
+    while (err == SENNIT_EAGAIN) {
+        err = sni_sock_try_again(sock, &wait, flags, sock->opts.send_timeout_ms);
+        if (err)
+            return err;
+        err = sni_sock_push(sock, msg, flags & SENNIT_MORE);
+    }
+    return err ? sni_sock_refused(sock, err, true) : SENNIT_OK;
+}
+
+static inline sennit_err
+send_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     bool more = flags & SENNIT_MORE;
-    sni_waiting wait = { false, 0 };
-    sennit_err err = SENNIT_OK;
+    sennit_err err;
 
     if ((msg == NULL) | ((flags & ~(SENNIT_DONTWAIT | SENNIT_MORE)) != 0))
         return wrong_arguments(sock, msg, true);
     if (more && sock->opts.conflate)
         return sni_loop_fail(sock->loop, SENNIT_ENOTSUP,
                              "conflate is for messages of a single frame");
-    while (err == SENNIT_OK) {
-        err = sni_sock_push(sock, sni_msg_of(msg), more);
-        if (err == SENNIT_OK) {
-            if (!more)
-                sni_sock_sent(sock);
-            return SENNIT_OK;
-        }
-        if (err != SENNIT_EAGAIN)
-            return sni_sock_refused(sock, err, true);
-        err = sni_sock_try_again(sock, &wait, flags, sock->opts.send_timeout_ms);
-    }
+    err = sni_sock_push(sock, sni_msg_of(msg), more);
+    if (err)
+        err = push_again(sock, sni_msg_of(msg), flags, err);
+    if (err == SENNIT_OK && !more)
+        sni_sock_sent(sock);
     return err;
+}
+
+sennit_err
+sni_sock_send_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
+{
+    return send_frame(sock, msg, flags);
 }
 
 sennit_err
@@ -622,11 +638,11 @@ sennit_sock_send(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     sennit_err err = sni_sock_enter(sock);
 
-    return err ? err : sni_sock_leave(sock, sni_sock_send_frame(sock, msg, flags));
+    return err ? err : sni_sock_leave(sock, send_frame(sock, msg, flags));
 }
 
-sennit_err
-sni_sock_pull(sennit_sock *sock, sni_msg *msg)
+static inline sennit_err
+pull(sennit_sock *sock, sni_msg *msg)
 {
     sennit_err err;
 
@@ -642,38 +658,54 @@ sni_sock_pull(sennit_sock *sock, sni_msg *msg)
     return SENNIT_OK;
 }
 
+sennit_err
+sni_sock_pull(sennit_sock *sock, sni_msg *msg)
+{
+    return pull(sock, msg);
+}
+
 void
 sni_sock_received(sennit_sock *sock)
 {
     touch(sock);
 }
 
-static sennit_err
+/* The first pull said `err`. */
+SNI_RARE static sennit_err
+pull_again(sennit_sock *sock, sni_msg *taken, unsigned flags, sennit_err err)
+{
+    sni_waiting wait = { false, 0 };
+
+    while (err == SENNIT_EAGAIN) {
+        sni_sock_found_nothing(sock);
+        err = sni_sock_try_again(sock, &wait, flags, sock->opts.recv_timeout_ms);
+        if (err)
+            return err;
+        err = sni_sock_pull(sock, taken);
+    }
+    return err ? sni_sock_refused(sock, err, false) : SENNIT_OK;
+}
+
+static inline sennit_err
 receive_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     sni_msg taken;
-    sni_waiting wait = { false, 0 };
-    sennit_err err = SENNIT_OK;
+    sennit_err err;
 
     if ((msg == NULL) | ((flags & ~SENNIT_DONTWAIT) != 0))
         return wrong_arguments(sock, msg, false);
-    sennit_msg_init(sni_msg_public(&taken));
-    while (err == SENNIT_OK) {
-        err = sni_sock_pull(sock, &taken);
-        if (err == SENNIT_OK) {
-            sennit_msg_fini(msg);
-            *sni_msg_of(msg) = taken;
-            if (!taken.more)
-                touch(sock);
-            sni_loop_taken(sock->loop);
-            return SENNIT_OK;
-        }
-        if (err != SENNIT_EAGAIN)
-            return sni_sock_refused(sock, err, false);
-        sni_sock_found_nothing(sock);
-        err = sni_sock_try_again(sock, &wait, flags, sock->opts.recv_timeout_ms);
-    }
-    return err;
+    sni_msg_init(&taken);
+    err = pull(sock, &taken);
+    if (err)
+        err = pull_again(sock, &taken, flags, err);
+    if (err)
+        return err;
+    sni_msg_fini(sni_msg_of(msg));
+    *sni_msg_of(msg) = taken;
+    if (!taken.more)
+        touch(sock);
+    sni_loop_taken(sock->loop);
+    return SENNIT_OK;
 }
 
 sennit_err
@@ -685,32 +717,48 @@ sennit_sock_recv(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 }
 
 /* Memory that a call was given is not there. */
-static sennit_err
+SNI_RARE static sennit_err
 no_data(const sennit_sock *sock)
 {
     return sni_loop_fail(sock->loop, SENNIT_EINVAL, "data is NULL, and size is not 0");
 }
 
-sennit_err
-sni_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
+SNI_RARE static sennit_err
+send_copy(sennit_sock *sock, const void *data, size_t size, unsigned flags)
 {
     sennit_msg msg;
-    sennit_err err = SENNIT_OK;
+    sennit_err err =
+        sni_msg_init_copy(sni_msg_of(&msg), sni_bytes(data, size), &sock->loop->bodies);
+
+    if (err)
+        return sni_loop_fail(sock->loop, err, NULL);
+    err = send_frame(sock, &msg, flags);
+    sennit_msg_fini(&msg);
+    return err;
+}
+
+static inline sennit_err
+send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
+{
+    sennit_msg msg;
+    sennit_err err;
 
     if (data == NULL && size > 0)
         return no_data(sock);
-    /* Bodies that will be copied into the batch need no copy before that. */
-    if (size < SNI_COPY_MAX_BYTES)
-        sni_msg_borrow(sni_msg_of(&msg), data, size);
-    else
-        err = sni_msg_init_copy(sni_msg_of(&msg), sni_bytes(data, size),
-                                &sock->loop->bodies);
-    if (err == SENNIT_OK)
-        err = sni_sock_send_frame(sock, &msg, flags);
-    else
-        (void)sni_loop_fail(sock->loop, err, NULL);
-    sennit_msg_fini(&msg);
+    if (size >= SNI_COPY_MAX_BYTES)
+        return send_copy(sock, data, size, flags);
+    /* What will be copied into the batch needs no copy before that. */
+    sni_msg_borrow(sni_msg_of(&msg), data, size);
+    err = send_frame(sock, &msg, flags);
+    if (err)
+        sennit_msg_fini(&msg);
     return err;
+}
+
+sennit_err
+sni_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigned flags)
+{
+    return send_bytes(sock, data, size, flags);
 }
 
 sennit_err
@@ -718,7 +766,7 @@ sennit_sock_send_bytes(sennit_sock *sock, const void *data, size_t size, unsigne
 {
     sennit_err err = sni_sock_enter(sock);
 
-    return err ? err : sni_sock_leave(sock, sni_sock_send_bytes(sock, data, size, flags));
+    return err ? err : sni_sock_leave(sock, send_bytes(sock, data, size, flags));
 }
 
 static sennit_err

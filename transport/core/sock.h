@@ -9,11 +9,18 @@
 #include "core/pipe.h"
 #include "core/watch.h"
 
+/* What may wait in the queue of one of its stream pipes; SIZE_MAX: no limit. */
+typedef struct sni_marks {
+    size_t msgs;
+    size_t bytes;
+} sni_marks;
+
 struct sennit_sock {
     sennit_loop *loop;
     sennit_sock_type type;
     sennit_sock_opts opts; /* what they point to is in ... */
     sni_opts_owned opts_owned;
+    sni_marks marks; /* as the options are now */
     sni_pattern pattern;
     sennit_sock_stats stats;
     sni_events events;

@@ -332,6 +332,13 @@ sni_engine_next(sni_engine *engine, sni_engine_event *event)
     return sni_inbound_next(&engine->in, event);
 }
 
+bool
+sni_engine_take(sni_engine *engine, sni_msg *msg)
+{
+    SNI_ASSERT(!engine->ready_pending && !engine->everything_pending);
+    return sni_inbound_take(&engine->in, msg);
+}
+
 size_t
 sni_engine_unread(const sni_engine *engine)
 {

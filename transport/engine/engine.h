@@ -105,6 +105,10 @@ sennit_err sni_engine_feed(sni_engine *engine, sennit_bytes in, sni_block *home,
 /* Takes the next event; false when there is none. */
 bool sni_engine_next(sni_engine *engine, sni_engine_event *event);
 
+/* The same when it is READY and no publisher's, so that only messages are left: one frame
+ * into the EMPTY `msg`. */
+bool sni_engine_take(sni_engine *engine, sni_msg *msg);
+
 /* Whole messages next() would hand out. */
 size_t sni_engine_unread(const sni_engine *engine);
 

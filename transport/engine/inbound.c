@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/rare.h"
 #include "wire/frame_v1.h"
 
 /* Octets of a command around the longest topic: the name and its length. */
@@ -357,6 +358,45 @@ sni_inbound_next(sni_inbound *in, sni_engine_event *event)
     }
     sni_window_release_if_empty(window);
     return false;
+}
+
+/* Nearly all: a short frame of data. Its receiver does not pay for the others. */
+static inline bool
+take_quick(sni_inbound *in, sni_msg *msg)
+{
+    sni_window *window = &in->window;
+    uint8_t *at;
+    size_t size;
+
+    if (in->unread == 0 || in->raw || in->v1)
+        return false;
+    at = window->home->data + window->parsed;
+    size = at[1];
+    if (at[0] > SNI_FRAME_MORE ||
+        !take_body(in, at + SNI_FRAME_HEAD_SHORT, size, at[0] == SNI_FRAME_MORE, msg))
+        return false;
+    window->parsed += SNI_FRAME_HEAD_SHORT + size;
+    in->unread -= !msg->more;
+    sni_window_release_if_empty(window);
+    return true;
+}
+
+SNI_RARE static bool
+take_any(sni_inbound *in, sni_msg *msg)
+{
+    sni_engine_event event;
+
+    if (!sni_inbound_next(in, &event))
+        return false;
+    SNI_ASSERT(event.kind == SNI_ENGINE_MESSAGE);
+    *msg = event.msg;
+    return true;
+}
+
+bool
+sni_inbound_take(sni_inbound *in, sni_msg *msg)
+{
+    return take_quick(in, msg) || take_any(in, msg);
 }
 
 /* ---- room -------------------------------------------------------------- */

@@ -65,6 +65,9 @@ bool sni_inbound_inside(const sni_inbound *in);
 /* MESSAGE, SUBSCRIBE and CANCEL; false when there is none, or no memory for one. */
 bool sni_inbound_next(sni_inbound *in, sni_engine_event *event);
 
+/* Takes the next frame of a message into the EMPTY `msg`; not of a publisher's. */
+bool sni_inbound_take(sni_inbound *in, sni_msg *msg);
+
 /* As sni_engine_sink() and sni_engine_spare(). Errors: ENOMEM. */
 sennit_err sni_inbound_sink(sni_inbound *in, sni_engine_room *room);
 size_t sni_inbound_spare(const sni_inbound *in);

@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/gather.h"
 #include "base/limits.h"
+#include "base/rare.h"
 #include "wire/frame.h"
 
 /* Pieces that a queue may hold before others are copied into its own chunks. */
@@ -389,8 +390,36 @@ push_gathered(sni_outq *queue, const sni_msg *msg, const sni_gather *gather, boo
     return SENNIT_OK;
 }
 
-sennit_err
-sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept)
+/* Nearly all frames: a small one, in one piece, behind others that are gathered. */
+static inline bool
+push_quick(sni_outq *queue, const sni_msg *msg, bool more)
+{
+    bool view = msg->small_size == SNI_MSG_VIEW;
+    size_t size = sni_msg_size_of(msg);
+    sni_chunk *chunk = &queue->chunk;
+    sni_segment *last;
+    uint8_t *at;
+
+    if (size > SNI_FRAME_SHORT_MAX || queue->swallow || queue->raw || queue->count == 0 ||
+        queue->count + SPARE > queue->capacity || sni_gather_of(msg) != NULL)
+        return false;
+    last = segment_at(queue, queue->count - 1);
+    if (last->block != chunk->block || last->end != chunk->used ||
+        chunk->block->capacity - chunk->used < SNI_FRAME_HEAD_MAX + size ||
+        !continues(queue, last))
+        return false;
+    at = chunk->block->data + chunk->used;
+    size += sni_frame_head_write(at, more, false, size);
+    sni_body_copy(at + SNI_FRAME_HEAD_SHORT, view ? msg->u.view.data : msg->u.small,
+                  size - SNI_FRAME_HEAD_SHORT);
+    chunk->used += size;
+    last->end += size;
+    appended(queue, last, size, more);
+    return true;
+}
+
+SNI_RARE static sennit_err
+push_any(sni_outq *queue, const sni_msg *msg, bool more, bool *kept)
 {
     const sni_gather *gather;
     sni_encoded encoded;
@@ -411,6 +440,15 @@ sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept)
     if (err)
         return err;
     return append_frame(queue, &encoded);
+}
+
+sennit_err
+sni_outq_push(sni_outq *queue, const sni_msg *msg, bool more, bool *kept)
+{
+    if (!push_quick(queue, msg, more))
+        return push_any(queue, msg, more, kept);
+    *kept = true;
+    return SENNIT_OK;
 }
 
 bool

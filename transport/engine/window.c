@@ -66,15 +66,6 @@ sni_window_add(sni_window *window, sni_bodies *bodies, sni_pool *pool, sennit_by
 }
 
 void
-sni_window_release_if_empty(sni_window *window)
-{
-    if (window->home == NULL || window->parsed < window->filled)
-        return;
-    sni_block_unref(window->home);
-    *window = (sni_window){ NULL, 0, 0, 0 };
-}
-
-void
 sni_window_settle(sni_window *window, sni_bodies *bodies)
 {
     size_t kept = window->filled - window->parsed;

@@ -39,7 +39,14 @@ sennit_err sni_window_reserve(sni_window *window, sni_bodies *bodies, sni_pool *
                               size_t size);
 
 /* Gives the block back when everything has been handed out. */
-void sni_window_release_if_empty(sni_window *window);
+static inline void
+sni_window_release_if_empty(sni_window *window)
+{
+    if (window->home == NULL || window->parsed < window->filled)
+        return;
+    sni_block_unref(window->home);
+    *window = (sni_window){ NULL, 0, 0, 0 };
+}
 
 /* What is left, if it is little, moves to a small block, so that it does not keep a large
  * one from others. Without memory it stays. */

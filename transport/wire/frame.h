@@ -12,8 +12,10 @@ typedef enum sni_parse { SNI_PARSE_DONE, SNI_PARSE_MORE, SNI_PARSE_BAD } sni_par
 #define SNI_FRAME_LONG    0x02u
 #define SNI_FRAME_COMMAND 0x04u
 
-#define SNI_FRAME_HEAD_MAX 9u
-#define SNI_FRAME_BODY_MAX (UINT64_MAX / 2) /* 2^63-1, RFC 37 */
+#define SNI_FRAME_HEAD_MAX   9u
+#define SNI_FRAME_HEAD_SHORT 2u
+#define SNI_FRAME_SHORT_MAX  255u             /* bodies above have the long head */
+#define SNI_FRAME_BODY_MAX   (UINT64_MAX / 2) /* 2^63-1, RFC 37 */
 
 typedef struct sni_frame_head {
     bool more;          /* another frame of this message follows */
@@ -67,10 +69,10 @@ sni_frame_head_write(uint8_t *out, bool more, bool command, uint64_t body_size)
     uint8_t flags =
         (uint8_t)((more ? SNI_FRAME_MORE : 0) | (command ? SNI_FRAME_COMMAND : 0));
 
-    if (body_size <= 255) {
+    if (body_size <= SNI_FRAME_SHORT_MAX) {
         out[0] = flags;
         out[1] = (uint8_t)body_size;
-        return 2;
+        return SNI_FRAME_HEAD_SHORT;
     }
     out[0] = flags | SNI_FRAME_LONG;
     sni_put_u64(out + 1, body_size);
