@@ -333,6 +333,54 @@ D44_with_eight_places_and_a_busy_kernel_everybody_gets_an_echo(void **state)
     free(dealers);
 }
 
+/* A publication is handed over for all at once: what the kernel refuses goes later. */
+static void
+D44_with_four_places_and_a_busy_kernel_every_subscriber_hears_everything(void **state)
+{
+    enum { SUBSCRIBERS = 100, PUBLICATIONS = 20 };
+    uint64_t seed = 45;
+    sennit_sock_opts opts = net_opts();
+    sennit_sock *subs[SUBSCRIBERS];
+    sennit_sock *pub;
+    char endpoint[64];
+
+    (void)state;
+    open_world(
+        (sni_uring_opts){
+            .entries = 4, .completions = 8, .buffers = 4, .enter = moody, .arg = &seed },
+        4096);
+    opts.backlog = SUBSCRIBERS;
+    pub = net_sock(&w.here, SENNIT_PUB, &opts);
+    snprintf(endpoint, sizeof endpoint, "%s", net_bind(pub, TCP));
+    for (int i = 0; i < SUBSCRIBERS; i++) {
+        subs[i] = net_sock(&w.there, SENNIT_SUB, NULL);
+        assert_int_equal(sennit_sock_subscribe(subs[i], sni_bytes(NULL, 0)), SENNIT_OK);
+        net_connect(subs[i], endpoint);
+    }
+    BOTH_UNTIL(net_stats(pub).subscriptions == SUBSCRIBERS);
+    for (int k = 0; k < PUBLICATIONS; k++) {
+        char text[16];
+
+        snprintf(text, sizeof text, "news %d", k);
+        net_send(pub, text);
+        if (k % 3 == 0)
+            sennit_sock_flush(pub);
+        else if (k % 3 == 1)
+            turn_both();
+    }
+    for (int i = 0; i < SUBSCRIBERS; i++) {
+        for (int k = 0; k < PUBLICATIONS; k++) {
+            char text[16];
+
+            snprintf(text, sizeof text, "news %d", k);
+            BOTH_UNTIL(sennit_sock_ready(subs[i]) & SENNIT_READABLE);
+            assert_string_equal(net_recv_flags(subs[i], SENNIT_DONTWAIT), text);
+        }
+    }
+    assert_true(w.stats.refused > 0);
+    close_world();
+}
+
 /* ---- D45: missing, forbidden, out of memory ------------------------------ */
 
 /* In a child, which tells by its status: an assert would end in the parent's test. */
@@ -562,6 +610,8 @@ main(void)
         cmocka_unit_test(D43_b_accepting_that_ends_is_begun_again),
         cmocka_unit_test(D43_c_a_peer_that_goes_in_the_middle_of_a_buffer_is_closed_once),
         cmocka_unit_test(D44_with_eight_places_and_a_busy_kernel_everybody_gets_an_echo),
+        cmocka_unit_test(
+            D44_with_four_places_and_a_busy_kernel_every_subscriber_hears_everything),
         cmocka_unit_test(D45_a_what_cannot_be_had_is_done_without_and_said_once),
         cmocka_unit_test(D45_b_who_insists_gets_the_true_error),
         cmocka_unit_test(

@@ -455,10 +455,73 @@ the_parts_of_a_gathered_body_are_not_copied(void **state)
     close_pair();
 }
 
+#ifdef SENNIT_WITH_URING
+/* ---- one message to many ------------------------------------------------- */
+
+#define SUBSCRIBERS 32u
+
+/* Over io_uring one call takes it to all, whoever begins that: the send, who asks for it,
+ * or a turn, which also waits. */
+static void
+a_publication_to_32_subscribers_is_one_call_to_the_kernel(void **state)
+{
+    const char *const hello = "hello";
+    sennit_loop_opts there = SENNIT_LOOP_OPTS_DEFAULT;
+    sennit_sock *subs[SUBSCRIBERS];
+    sennit_sock_stats stats;
+    char endpoint[128];
+    sennit_msg msg;
+
+    (void)state;
+    sennit_msg_init(&msg);
+    memset(&x, 0, sizeof x);
+    x.now = 1000000000;
+    x.way = IPC_URING;
+    x.loops[0] = open_loop();
+    there.backend = SENNIT_BACKEND_EPOLL;
+    assert_int_equal(sennit_loop_open(&x.loops[1], &there), SENNIT_OK);
+    x.a = open_sock(x.loops[0], SENNIT_PUB);
+    snprintf(endpoint, sizeof endpoint, "%s", net_bind(x.a, IPC));
+    for (unsigned i = 0; i < SUBSCRIBERS; i++) {
+        subs[i] = open_sock(x.loops[1], SENNIT_SUB);
+        assert_int_equal(sennit_sock_subscribe(subs[i], sni_bytes(NULL, 0)), SENNIT_OK);
+        net_connect(subs[i], endpoint);
+    }
+    do {
+        for (int end = 0; end < 2; end++)
+            assert_int_equal(sennit_loop_turn(x.loops[end], 0), SENNIT_OK);
+        sennit_sock_get_stats(x.a, &stats);
+    } while (stats.subscriptions < SUBSCRIBERS);
+    for (int k = 0; k < 10; k++) {
+        kernel = (kernel_calls){ 0 };
+        assert_int_equal(sennit_sock_send_bytes(x.a, hello, 5, 0), SENNIT_OK);
+        if (k % 2 == 0) {
+            sennit_sock_flush(x.a);
+            assert_string_equal(kernel_calls_each(&kernel, 1),
+                                "1 io_uring_submit_and_get_events");
+        } else {
+            assert_int_equal(sennit_loop_turn(x.loops[0], 0), SENNIT_OK);
+            assert_int_equal(kernel.sendmsg, 0);
+            assert_in_range(kernel.io_uring_submit_and_get_events, 1, 2);
+        }
+        for (unsigned i = 0; i < SUBSCRIBERS; i++) {
+            receive(subs[i], &msg);
+            assert_int_equal(sennit_msg_size(&msg), 5);
+        }
+    }
+    sennit_msg_fini(&msg);
+    sennit_loop_close(x.loops[0]);
+    sennit_loop_close(x.loops[1]);
+}
+#endif
+
 int
 main(void)
 {
     static const struct CMUnitTest others[] = {
+#ifdef SENNIT_WITH_URING
+        cmocka_unit_test(a_publication_to_32_subscribers_is_one_call_to_the_kernel),
+#endif
         cmocka_unit_test(the_parts_of_a_gathered_body_are_not_copied),
     };
     static test_suite suite;

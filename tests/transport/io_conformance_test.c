@@ -4,13 +4,18 @@
 #include "sennit_test.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "fail_alloc.h"
+#include "io/fork.h"
 #include "io/sim.h"
 #include "io/uring.h"
 
@@ -34,6 +39,20 @@ static const sni_uring_opts tiny = {
     .entries = 2, .completions = 4, .buffers = 1, .no_multishot = true
 };
 static const sni_uring_opts ending = { .entries = 4, .ends_multishot = true };
+
+/* Nine times in ten the kernel takes nothing. */
+static int
+refuse(void *arg)
+{
+    static const int moods[] = { EBUSY, EAGAIN, ENOMEM };
+    static atomic_uint asked;
+    unsigned number = atomic_fetch_add(&asked, 1);
+
+    (void)arg;
+    return number % 10 == 0 ? 0 : moods[number % 3];
+}
+
+static const sni_uring_opts refusing = { .entries = 8, .enter = refuse };
 #endif
 
 static const backend backends[] = {
@@ -50,6 +69,7 @@ static const backend backends[] = {
     { "plain uring", URING, SNI_ADDRESS_TCP4, &plain },
     { "tiny uring", URING, SNI_ADDRESS_TCP4, &tiny },
     { "uring whose accepting ends", URING, SNI_ADDRESS_TCP4, &ending },
+    { "uring that is refused", URING, SNI_ADDRESS_IPC, &refusing },
 #endif
 };
 
@@ -575,6 +595,310 @@ a_send_waits_for_the_reader(void **state)
     fixture_close(&f);
 }
 
+/* ---- several sends --------------------------------------------------- */
+
+/* Connections to one listener, the senders' ends first. */
+#define CROWD SNI_SENDS_TOGETHER
+
+typedef struct crowd {
+    fixture f;
+    sni_file *from[CROWD];
+    sni_file *to[CROWD];
+    sni_op sends[CROWD];
+    sennit_bytes parts[CROWD][3];
+    size_t count;
+    size_t size; /* of what each sends */
+    size_t sent[CROWD];
+    size_t seen[CROWD];
+    bool waited; /* some had to wait */
+} crowd;
+
+/* More than the kernel takes of a connection. */
+static uint8_t crowd_data[16 << 20];
+
+/* False: this backend sends one after the other. */
+static bool
+crowd_open(crowd *c, const backend *b, size_t size)
+{
+    memset(c, 0, sizeof *c);
+    c->size = size;
+    c->count = size == sizeof crowd_data ? 3 : CROWD;
+    fixture_open(&c->f, b);
+    if (c->f.ops->submit_sends == NULL)
+        return false;
+    for (size_t i = 0; i < c->count; i++) {
+        connect_pair(&c->f);
+        c->from[i] = c->f.client;
+        c->to[i] = c->f.server;
+    }
+    c->f.client = NULL;
+    c->f.server = NULL;
+    for (size_t i = 0; i < sizeof crowd_data; i++)
+        crowd_data[i] = (uint8_t)(i * 7 + i / 999);
+    return true;
+}
+
+static void
+crowd_close(crowd *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->from[i] != NULL)
+            c->f.ops->close(c->f.io, c->from[i]);
+        if (c->to[i] != NULL)
+            c->f.ops->close(c->f.io, c->to[i]);
+    }
+    fixture_close(&c->f);
+}
+
+/* One part, or three. */
+static void
+lend(crowd *c, size_t i)
+{
+    const uint8_t *rest = crowd_data + c->sent[i];
+    size_t size = c->size - c->sent[i];
+    size_t third = i % 2 == 0 ? size / 3 : 0;
+
+    c->sends[i] = op_of(SNI_OP_SEND, c->from[i]);
+    c->sends[i].parts = c->parts[i];
+    c->sends[i].parts_count = third > 0 ? 3 : 1;
+    c->parts[i][0] = sni_bytes(rest, third > 0 ? third : size);
+    c->parts[i][1] = sni_bytes(rest + third, third);
+    c->parts[i][2] = sni_bytes(rest + 2 * third, size - 2 * third);
+}
+
+static size_t
+number_of(const crowd *c, const sni_op *send)
+{
+    return (size_t)(send - c->sends);
+}
+
+/* Begins those that have something left and wait for nothing; false: none has. */
+static bool
+send_together(crowd *c)
+{
+    sni_op *sends[CROWD];
+    int count = 0;
+    int done;
+
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->sends[i].pending || c->sent[i] == c->size)
+            continue;
+        lend(c, i);
+        sends[count++] = &c->sends[i];
+    }
+    done = c->f.ops->submit_sends(c->f.io, sends, count);
+    assert_in_range(done, 0, count);
+    for (int i = 0; i < count; i++) {
+        assert_true(sends[i]->pending);
+        if (i >= done) {
+            c->waited = true;
+            continue;
+        }
+        sends[i]->pending = false;
+        assert_int_equal(sends[i]->err, SENNIT_OK);
+        assert_in_range(sends[i]->size, 1, c->size);
+        c->sent[number_of(c, sends[i])] += sends[i]->size;
+    }
+    return count > 0;
+}
+
+/* Takes what has arrived at one, and what was sent meanwhile is told. */
+static void
+read_one(crowd *c, size_t i)
+{
+    sni_op recv = op_of(SNI_OP_RECV, c->to[i]);
+    bool pending = !c->f.ops->submit(c->f.io, &recv);
+
+    while (pending) {
+        sni_op *done[4];
+        int count =
+            c->f.ops->reap(c->f.io, done, 4, c->f.ops->now(c->f.io) + 20 * SECOND);
+
+        assert_true(count >= 0);
+        for (int k = 0; k < count; k++) {
+            assert_true(done[k]->pending);
+            done[k]->pending = false;
+            if (done[k] == &recv) {
+                pending = false;
+                continue;
+            }
+            assert_int_equal(done[k]->err, SENNIT_OK);
+            c->sent[number_of(c, done[k])] += done[k]->size;
+        }
+    }
+    assert_int_equal(recv.err, SENNIT_OK);
+    assert_in_range(recv.size, 1, c->size - c->seen[i]);
+    assert_memory_equal(crowd_data + c->seen[i], recv.into, recv.size);
+    c->seen[i] += recv.size;
+    sni_block_unref(recv.home);
+}
+
+static void
+read_all(crowd *c)
+{
+    for (bool left = true; left;) {
+        left = send_together(c);
+        for (size_t i = 0; i < c->count; i++) {
+            if (c->seen[i] < c->sent[i] || c->sends[i].pending)
+                read_one(c, i);
+            left = left || c->seen[i] < c->size;
+        }
+    }
+}
+
+static void
+what_is_sent_together_arrives_whole_everywhere(void **state)
+{
+    crowd c;
+
+    if (crowd_open(&c, *state, 100)) {
+        for (int row = 0; row < 3; row++) {
+            memset(c.sent, 0, sizeof c.sent);
+            memset(c.seen, 0, sizeof c.seen);
+            read_all(&c);
+        }
+    }
+    crowd_close(&c);
+}
+
+/* Not to the end of what each was asked: the rest goes again, in order. */
+static void
+sends_together_of_more_than_fits_wait_for_their_readers(void **state)
+{
+    crowd c;
+
+    if (crowd_open(&c, *state, sizeof crowd_data)) {
+        while (send_together(&c))
+            continue;
+        assert_true(c.waited);
+        read_all(&c);
+    }
+    crowd_close(&c);
+}
+
+/* One has gone; the others hear nothing of that. */
+static void
+a_reset_among_sends_together_is_that_ones_alone(void **state)
+{
+    enum { GONE = 5 };
+    sni_op *sends[CROWD];
+    sennit_err err = SENNIT_OK;
+    crowd c;
+
+    if (!crowd_open(&c, *state, 1)) {
+        crowd_close(&c);
+        return;
+    }
+    c.f.ops->close(c.f.io, c.to[GONE]);
+    c.to[GONE] = NULL;
+    for (int row = 0; row < 1000 && err == SENNIT_OK; row++) {
+        sni_op *back[4];
+        unsigned count = 0;
+        unsigned done;
+
+        for (size_t i = 0; i < c.count; i++) {
+            lend(&c, i);
+            sends[i] = &c.sends[i];
+        }
+        done = (unsigned)c.f.ops->submit_sends(c.f.io, sends, CROWD);
+        for (unsigned i = 0; i < done; i++)
+            sends[i]->pending = false;
+        while (done < CROWD) {
+            count = (unsigned)c.f.ops->reap(c.f.io, back, 4,
+                                            c.f.ops->now(c.f.io) + 20 * SECOND);
+            assert_in_range(count, 0, 4);
+            for (unsigned i = 0; i < count; i++)
+                back[i]->pending = false;
+            done += count;
+        }
+        for (size_t i = 0; i < c.count; i++)
+            if (i != GONE)
+                assert_int_equal(c.sends[i].err, SENNIT_OK);
+        err = c.sends[GONE].err;
+        (void)c.f.ops->reap(c.f.io, back, 1, c.f.ops->now(c.f.io) + SECOND / 1000);
+    }
+    assert_int_equal(err, SENNIT_ECONNRESET);
+    crowd_close(&c);
+}
+
+/* Each that waits is taken back, cancelled or both; each comes back once, or not. */
+static void
+sends_together_that_wait_can_be_taken_back(void **state)
+{
+    sni_op *back[4];
+    unsigned cancelled = 0;
+    crowd c;
+    int count;
+
+    if (!crowd_open(&c, *state, sizeof crowd_data)) {
+        crowd_close(&c);
+        return;
+    }
+    while (send_together(&c))
+        continue;
+    for (size_t i = 0; i < c.count; i++) {
+        sni_op *send = &c.sends[i];
+
+        if (!send->pending || (i % 3 == 0 && c.f.ops->retract(c.f.io, send)))
+            continue;
+        c.f.ops->cancel(c.f.io, send);
+        c.f.ops->cancel(c.f.io, send);
+        assert_true(send->pending);
+        cancelled++;
+    }
+    while (cancelled > 0) {
+        count = c.f.ops->reap(c.f.io, back, 4, c.f.ops->now(c.f.io) + 20 * SECOND);
+        assert_in_range(count, 0, 4);
+        for (int i = 0; i < count; i++, cancelled--) {
+            assert_true(back[i]->pending);
+            back[i]->pending = false;
+            if (back[i]->err == SENNIT_OK)
+                c.sent[number_of(&c, back[i])] += back[i]->size;
+            else
+                assert_int_equal(back[i]->err, SENNIT_ECLOSED);
+        }
+    }
+    assert_int_equal(c.f.ops->reap(c.f.io, back, 4, 0), 0);
+    /* What was not sent is sent now. */
+    read_all(&c);
+    crowd_close(&c);
+}
+
+/* Its child sends nothing on the parent's connections. */
+static void
+in_a_forked_child_sends_together_are_closed(void **state)
+{
+    const backend *b = *state;
+    crowd c;
+    int status;
+    pid_t child;
+
+    if (b->whose == SIM || !crowd_open(&c, b, 100)) {
+        if (b->whose != SIM)
+            crowd_close(&c);
+        return;
+    }
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        sni_op *sends[CROWD];
+        int good = 0;
+
+        for (size_t i = 0; i < c.count; i++) {
+            lend(&c, i);
+            sends[i] = &c.sends[i];
+        }
+        if (c.f.ops->submit_sends(c.f.io, sends, CROWD) == CROWD)
+            for (size_t i = 0; i < c.count; i++)
+                good += c.sends[i].pending && c.sends[i].err == SENNIT_ECLOSED;
+        _exit(good == CROWD ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    read_all(&c);
+    crowd_close(&c);
+}
+
 static void
 a_wake_ends_one_wait(void **state)
 {
@@ -1090,6 +1414,16 @@ main(void)
         { "a cancelled accept and connect come back too",
           a_cancelled_accept_and_connect_come_back_too },
         { "a send waits for the reader", a_send_waits_for_the_reader },
+        { "what is sent together arrives whole everywhere",
+          what_is_sent_together_arrives_whole_everywhere },
+        { "sends together of more than fits wait for their readers",
+          sends_together_of_more_than_fits_wait_for_their_readers },
+        { "a reset among sends together is that one's alone",
+          a_reset_among_sends_together_is_that_ones_alone },
+        { "sends together that wait can be taken back",
+          sends_together_that_wait_can_be_taken_back },
+        { "in a forked child sends together are closed",
+          in_a_forked_child_sends_together_are_closed },
         { "a wake ends one wait", a_wake_ends_one_wait },
         { "a wait lasts until its time", a_wait_lasts_until_its_time },
         { "no more comes back than was asked for",
@@ -1123,6 +1457,7 @@ main(void)
 
     size_t count = 0;
 
+    assert_int_equal(sni_forks_watch(), SENNIT_OK);
     for (size_t k = 0; k < BACKENDS; k++) {
         if (!available(&backends[k]))
             continue;

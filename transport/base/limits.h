@@ -112,6 +112,10 @@
  * as fast as we write, this would never end. */
 #define SNI_SENDS_IN_A_ROW 8
 
+/* Sends of as many connections that are handed to the kernel in one call, where the
+ * backend can; it takes 64 octets of each loop for each. */
+#define SNI_SENDS_TOGETHER 64u
+
 /* How exactly messages are stamped for send_age_max_ms; they are dropped that late. */
 #define SNI_AGE_GRAIN_NS (5u * 1000u * 1000u)
 

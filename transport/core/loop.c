@@ -10,6 +10,7 @@
 #include "core/attempt.h"
 #include "core/call_ring.h"
 #include "core/dialer.h"
+#include "core/flush.h"
 #include "core/inproc.h"
 #include "core/listener.h"
 #include "core/retry.h"
@@ -454,17 +455,9 @@ static bool
 flush_dirty(sennit_loop *loop)
 {
     bool any = !sni_list_empty(&loop->dirty);
-    sni_link *link;
 
     loop->gathered = 0;
-    while ((link = sni_list_first(&loop->dirty)) != NULL) {
-        sni_session *session = SNI_OWNER_OF(link, sni_session, dirty);
-
-        if (loop->depth > 0)
-            sni_session_output(session);
-        else
-            sni_session_flush(session);
-    }
+    sni_flush(loop, NULL, loop->depth > 0);
     return any;
 }
 

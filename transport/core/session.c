@@ -165,6 +165,21 @@ sent(sni_session *session)
         sni_pipe_wrote(session->pipe, ended);
 }
 
+static bool
+may_write(const sni_session *session)
+{
+    return !session->is_ending && !session->unheard && !session->finished &&
+           !session->send.pending;
+}
+
+static void
+finish_if_flushed(sni_session *session)
+{
+    if (session->lingering && !session->is_ending && !session->unheard &&
+        !session->send.pending && !sni_pipe_has_output(session->pipe))
+        sni_session_finish(session);
+}
+
 /* Writes until nothing is left, the kernel takes no more, or others should have a turn:
  * then true. */
 static bool
@@ -173,9 +188,7 @@ pump_some(sni_session *session)
     sni_io *io = session->sock->loop->io;
 
     sni_link_remove(&session->dirty);
-    for (int row = 0; !session->is_ending && !session->unheard && !session->finished &&
-                      !session->send.pending;
-         row++) {
+    for (int row = 0; may_write(session); row++) {
         if (row == SNI_SENDS_IN_A_ROW)
             return true;
         if (!gather(session))
@@ -187,9 +200,7 @@ pump_some(sni_session *session)
         }
         sent(session);
     }
-    if (session->lingering && !session->is_ending && !session->unheard &&
-        !session->send.pending && !sni_pipe_has_output(session->pipe))
-        sni_session_finish(session);
+    finish_if_flushed(session);
     return false;
 }
 
@@ -212,6 +223,31 @@ sni_session_flush(sni_session *session)
 {
     while (pump_some(session))
         continue;
+}
+
+bool
+sni_session_gather(sni_session *session)
+{
+    sni_link_remove(&session->dirty);
+    if (may_write(session) && gather(session))
+        return true;
+    finish_if_flushed(session);
+    return false;
+}
+
+void
+sni_session_gathered(sni_session *session, bool done, bool fairly)
+{
+    if (!done) {
+        update_deadline(session);
+        return;
+    }
+    session->send.pending = false;
+    sent(session);
+    if (fairly)
+        sni_session_output(session);
+    else
+        sni_session_flush(session);
 }
 
 static void

@@ -87,6 +87,12 @@ void sni_session_flush(sni_session *session);
 /* The same, but no more than is fair to others; the rest in the next turn. */
 void sni_session_output(sni_session *session);
 
+/* For who begins the sends of several together: gathers one; false: there is none. When
+ * it was begun, and is `done` or not, the session goes on as with sni_session_flush(), or
+ * `fairly`, sni_session_output(). */
+bool sni_session_gather(sni_session *session);
+void sni_session_gathered(sni_session *session, bool done, bool fairly);
+
 /* Begins the end: it will be taken apart at the end of a turn. Repeats are no-ops. */
 void sni_session_end(sni_session *session, sennit_err err, const char *reason);
 

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/rare.h"
 #include "core/dialer.h"
+#include "core/flush.h"
 #include "core/inproc.h"
 #include "core/listener.h"
 #include "core/tap.h"
@@ -381,17 +382,10 @@ sni_sock_abandon(sennit_sock *sock)
 static void
 flush(sennit_sock *sock)
 {
-    sni_link *dirty = &sock->loop->dirty;
     sni_link *again = &sock->loop->again;
     sni_link *next;
 
-    for (sni_link *link = dirty->next; link != dirty; link = next) {
-        sni_session *session = SNI_OWNER_OF(link, sni_session, dirty);
-
-        next = link->next;
-        if (session->sock == sock)
-            sni_session_flush(session);
-    }
+    sni_flush(sock->loop, sock, false);
     /* Those that have stopped to let others have a turn hold gathered messages too. */
     for (sni_link *link = again->next; link != again; link = next) {
         sni_session *session = SNI_OWNER_OF(link, sni_session, again);

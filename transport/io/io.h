@@ -124,6 +124,12 @@ typedef struct sni_io_ops {
     /* Begins `op`. True: it is done already and will not come out of reap(). */
     bool (*submit)(sni_io *io, sni_op *op);
 
+    /* Begins SENDs of different files, at most SNI_SENDS_TOGETHER, in one call of the
+     * system if it can. Returns how many are done: they are the first of `sends` now,
+     * still `pending` as those that reap() gives back, and do not come out of it. NULL:
+     * one after the other is as good. */
+    int (*submit_sends)(sni_io *io, sni_op **sends, int count);
+
     /* Asks for `op` back: it comes out of reap(), with ECLOSED unless it was just
      * done. No-op when it is not pending. */
     void (*cancel)(sni_io *io, sni_op *op);

@@ -43,9 +43,9 @@ static const unsigned setups[] = {
 static const unsigned features_needed = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE |
                                         IORING_FEAT_FAST_POLL | IORING_FEAT_EXT_ARG;
 
-static const uint8_t operations_needed[] = { IORING_OP_SENDMSG, IORING_OP_RECV,
-                                             IORING_OP_ACCEPT, IORING_OP_POLL_ADD,
-                                             IORING_OP_ASYNC_CANCEL };
+static const uint8_t operations_needed[] = { IORING_OP_SEND,     IORING_OP_SENDMSG,
+                                             IORING_OP_RECV,     IORING_OP_ACCEPT,
+                                             IORING_OP_POLL_ADD, IORING_OP_ASYNC_CANCEL };
 
 /* Whether an administrator has forbidden it; 1 leaves it to a group. */
 static bool
@@ -393,6 +393,12 @@ sni_ring_enter(sni_ring *ring, sennit_time until)
      * the wait for them. But nothing else ends it early. */
     return wait_ns == 0 || io_uring_cq_ready(&ring->uring) > 0 ||
            io_uring_sq_ready(&ring->uring) > 0 || sni_real_now(NULL) >= until;
+}
+
+bool
+sni_ring_refused(const sni_ring *ring)
+{
+    return io_uring_sq_ready(&ring->uring) > 0;
 }
 
 bool

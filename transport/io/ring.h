@@ -59,6 +59,9 @@ struct io_uring_sqe *sni_ring_request(sni_ring *ring);
  * none if there is nothing to do. False: a signal ended the wait. */
 bool sni_ring_enter(sni_ring *ring, sennit_time until);
 
+/* Whether something was put into the ring that the kernel has refused so far. */
+bool sni_ring_refused(const sni_ring *ring);
+
 /* Whether sni_ring_next() gives something. */
 bool sni_ring_completed(const sni_ring *ring);
 

@@ -856,6 +856,23 @@ sim_submit(sni_io *io, sni_op *op)
     return false;
 }
 
+static int
+sim_submit_sends(sni_io *io, sni_op **sends, int count)
+{
+    int done = 0;
+
+    for (int i = 0; i < count; i++) {
+        sni_op *op = sends[i];
+
+        if (!io->ops->submit(io, op))
+            continue;
+        op->pending = true;
+        sends[i] = sends[done];
+        sends[done++] = op;
+    }
+    return done;
+}
+
 static void
 give_back(sim_io *sio, sni_op *op)
 {
@@ -1150,6 +1167,7 @@ static const sni_io_ops sim_ops = {
     .interface_scope = sim_interface_scope,
     .close = sim_close,
     .submit = sim_submit,
+    .submit_sends = sim_submit_sends,
     .cancel = sim_cancel,
     .retract = sim_retract,
     .finish = sim_finish,

@@ -6,7 +6,8 @@
  *
  *   RECV     one request for each, into a buffer that the kernel chooses, or where it is
  *            told to; while more is known to be there, recv(2)
- *   SEND     sendmsg(2); when the kernel takes nothing, a poll tells when it does
+ *   SEND     sendmsg(2); of several files at once a request for each, all in one call.
+ *            When the kernel takes nothing, a poll tells when it does
  *   ACCEPT   one request that goes on. What it brings while nobody asks is held, and when
  *            that becomes much it is ended
  *   CONNECT  connect(2), and a poll
@@ -23,7 +24,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -44,6 +47,7 @@ typedef enum request {
     REQUEST_RECV,
     REQUEST_WRITABLE,
     REQUEST_HANGUP,
+    REQUEST_SEND,
     REQUEST_KINDS, /* of those of a file */
     REQUEST_WAKE = REQUEST_KINDS,
     REQUEST_CANCEL
@@ -58,7 +62,7 @@ _Static_assert(REQUEST_CANCEL <= REQUEST_MASK,
 #define HELD_MAX SNI_ACCEPTS_PER_TURN
 
 /* A kernel that is out of memory may refuse to be asked. */
-#define FETCH_TRIES 8
+#define TRIES 8
 
 typedef struct uring_held {
     sni_link link; /* of all listeners */
@@ -93,6 +97,9 @@ typedef struct uring_io {
     bool closing;
     bool watched; /* somebody waits for the descriptor */
     bool no_multishot;
+    bool together;                              /* several SENDs are being handed over */
+    unsigned sending;                           /* of those, that the ring has ... */
+    struct msghdr messages[SNI_SENDS_TOGETHER]; /* ... and until then these */
 } uring_io;
 
 static uring_io *
@@ -154,6 +161,7 @@ prepare(const uring_io *uring, struct io_uring_sqe *sqe, const sni_file *file,
     case REQUEST_WAKE:
         io_uring_prep_poll_multishot(sqe, uring->real.wake_fd, POLLIN);
         break;
+    case REQUEST_SEND:
     case REQUEST_CANCEL:
         break;
     }
@@ -241,7 +249,7 @@ hand_over(uring_io *uring)
     (void)make_all(uring);
     (void)sni_ring_enter(&uring->ring, 0);
     if (!sni_op_queue_empty(&uring->real.done) || !sni_list_empty(&uring->wanting) ||
-        !sni_list_empty(&uring->starved))
+        !sni_list_empty(&uring->starved) || sni_ring_refused(&uring->ring))
         sni_real_wake(&uring->real.io);
 }
 
@@ -494,8 +502,10 @@ take_off(uring_io *uring, sni_op *op)
     if (*park != op)
         return false;
     if (!sni_real_inherited(&uring->real.io)) {
-        /* What has arrived meanwhile is not thrown away. */
+        /* What has arrived meanwhile is not thrown away, nor what leaves. */
         if (op->kind == SNI_OP_RECV && file->armed & bit(REQUEST_RECV))
+            return false;
+        if (op->kind == SNI_OP_SEND && file->armed & bit(REQUEST_SEND))
             return false;
         if (op->kind != SNI_OP_SEND)
             want_back(uring, file, bit(request_of(op)));
@@ -656,6 +666,30 @@ hung_up(uring_io *uring, sni_file *file, int res)
         give_back(uring, &file->of.watch, SENNIT_OK);
 }
 
+/* The ring may lack memory where sendmsg(2) does not. What comes back while SENDs are
+ * handed over is theirs who do that. */
+static void
+sent(uring_io *uring, sni_file *file, int res)
+{
+    sni_op *op = file->of.out;
+
+    SNI_ASSERT(op != NULL && op->kind == SNI_OP_SEND);
+    SNI_ASSERT(uring->sending > 0);
+    uring->sending--;
+    if (res >= 0) {
+        op->size = (size_t)res;
+    } else if (res == -EAGAIN || res == -EINTR ||
+               ((res == -ENOMEM || res == -ECANCELED) && !try_send(op))) {
+        want(uring, file, REQUEST_WRITABLE);
+        return;
+    } else if (res != -ENOMEM && res != -ECANCELED) {
+        op->err = sni_err_of_errno(-res);
+    }
+    file->of.out = NULL;
+    if (!uring->together)
+        sni_op_queue_push(&uring->real.done, op);
+}
+
 static void
 complete(uring_io *uring, const struct io_uring_cqe *cqe)
 {
@@ -677,6 +711,9 @@ complete(uring_io *uring, const struct io_uring_cqe *cqe)
         break;
     case REQUEST_HANGUP:
         hung_up(uring, file, cqe->res);
+        break;
+    case REQUEST_SEND:
+        sent(uring, file, cqe->res);
         break;
     case REQUEST_WAKE:
         uring->wake_armed = !over;
@@ -735,7 +772,7 @@ fetch_back(uring_io *uring, sni_op *op)
     if (op->kind != SNI_OP_RECV || !op->pending || file->of.in != op)
         return false;
     file->taken = true;
-    for (int i = 0; i < FETCH_TRIES && file->armed & bit(REQUEST_RECV); i++) {
+    for (int i = 0; i < TRIES && file->armed & bit(REQUEST_RECV); i++) {
         want_back(uring, file, bit(REQUEST_RECV));
         (void)make_all(uring);
         (void)sni_ring_enter(&uring->ring, 0);
@@ -787,6 +824,88 @@ settle(uring_io *uring)
         (void)sni_ring_enter(&uring->ring, 0);
     }
 }
+
+/* ---- several SENDs ----------------------------------------------------- */
+
+_Static_assert(sizeof(struct iovec) == sizeof(sennit_bytes) &&
+                   offsetof(struct iovec, iov_base) == offsetof(sennit_bytes, data) &&
+                   offsetof(struct iovec, iov_len) == offsetof(sennit_bytes, size),
+               "parts are what the kernel takes");
+
+/* The kernel takes what it can at once, or says EAGAIN, so it holds nothing of ours
+ * behind that. False: there is no room in the ring. */
+static bool
+make_send(uring_io *uring, sni_op *op, struct msghdr *message)
+{
+    const int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
+    struct io_uring_sqe *sqe = sni_ring_request(&uring->ring);
+
+    if (sqe == NULL)
+        return false;
+    if (op->parts_count == 1 && op->parts->size <= INT32_MAX) {
+        io_uring_prep_send(sqe, op->file->of.fd, op->parts->data, op->parts->size, flags);
+    } else {
+        *message = (struct msghdr){ .msg_iov = (struct iovec *)(uintptr_t)op->parts,
+                                    .msg_iovlen = op->parts_count };
+        io_uring_prep_sendmsg(sqe, op->file->of.fd, message, (unsigned)flags);
+    }
+    put_number(sqe, op->file, REQUEST_SEND);
+    op->file->armed |= bit(REQUEST_SEND);
+    uring->sending++;
+    return true;
+}
+
+static void
+begin_send(uring_io *uring, sni_op *op, struct msghdr *message)
+{
+    sni_file *file = op->file;
+    bool waits = ((file->want | file->armed) & bit(REQUEST_WRITABLE)) != 0;
+
+    SNI_ASSERT(op->kind == SNI_OP_SEND && !op->pending && file->of.out == NULL);
+    op->pending = true;
+    if (!sni_real_begin(&uring->real, op))
+        return;
+    file->of.out = op;
+    if (waits || (uring->together && make_send(uring, op, message)))
+        return;
+    if (try_send(op))
+        file->of.out = NULL;
+    else
+        want(uring, file, REQUEST_WRITABLE);
+}
+
+/* What they come to is there when they are submitted, unless the kernel refuses that for
+ * the moment: then a reap() goes on with it, and meanwhile their messages are in use. */
+static int
+uring_submit_sends(sni_io *io, sni_op **sends, int count)
+{
+    uring_io *uring = uring_of(io);
+    int done = 0;
+
+    SNI_ASSERT(count <= (int)SNI_SENDS_TOGETHER);
+    uring->together = count > 1 && uring->sending == 0;
+    for (int i = 0; i < count; i++)
+        begin_send(uring, sends[i], &uring->messages[i]);
+    for (int i = 0; i < TRIES && uring->together && uring->sending > 0; i++) {
+        (void)sni_ring_enter(&uring->ring, 0);
+        settle(uring);
+        complete_all(uring);
+    }
+    uring->together = false;
+    for (int i = 0; i < count; i++) {
+        sni_op *op = sends[i];
+
+        if (op->file->of.out == op)
+            continue;
+        sends[i] = sends[done];
+        sends[done++] = op;
+    }
+    if (!sni_real_inherited(io))
+        hand_over(uring);
+    return done;
+}
+
+/* ---- a turn ------------------------------------------------------------- */
 
 static int
 uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
@@ -866,6 +985,7 @@ static const sni_io_ops uring_ops = {
     .interface_scope = sni_real_interface_scope,
     .close = uring_close,
     .submit = uring_submit,
+    .submit_sends = uring_submit_sends,
     .cancel = uring_cancel,
     .retract = uring_retract,
     .finish = sni_real_finish,
