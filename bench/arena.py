@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections import namedtuple
 
-# What is measured: `size` is the payload's bytes or, of storm and idle, the connections.
+# What is measured: `size` is the payload's bytes or, of storm, idle and echo, the connections.
 Cell = namedtuple("Cell", "kind transport size")
 
 # A program and what it finds in its environment.
@@ -21,8 +21,9 @@ Engine = namedtuple("Engine", "name binary environment")
 Plan = namedtuple("Plan", "messages peers secs limit_secs")
 
 TIMED = ("pubsub", "fanout", "fanin", "broadcast")
-BY_CONNECTIONS = ("storm", "idle")
-ASKED_BY_PRODUCER = ("latency", "pipelined", "storm", "idle")
+BY_CONNECTIONS = ("storm", "idle", "echo")
+ASKED_BY_PRODUCER = ("latency", "pipelined", "storm", "idle", "echo")
+ECHO_BYTES = 64
 
 
 class Failed(Exception):
@@ -148,6 +149,7 @@ class Run:
         else:
             self.endpoint = f"ipc://{folder}/s"
         payload = 0 if cell.kind in BY_CONNECTIONS else cell.size
+        payload = ECHO_BYTES if cell.kind == "echo" else payload
         self.common = [
             "--kind", cell.kind, "--transport", cell.transport, "--endpoint", self.endpoint,
             "--payload-bytes", str(payload), "--messages", str(plan.messages),

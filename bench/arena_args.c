@@ -28,6 +28,7 @@ static const struct {
     [ARENA_PIPELINED] = { "pipelined", ARENA_DEALER, ARENA_ROUTER, false },
     [ARENA_STORM] = { "storm", ARENA_ROUTER, ARENA_ROUTER, false },
     [ARENA_IDLE] = { "idle", ARENA_ROUTER, ARENA_ROUTER, false },
+    [ARENA_ECHO] = { "echo", ARENA_ROUTER, ARENA_ROUTER, false },
 };
 
 arena_type
@@ -231,7 +232,8 @@ arena_args_parse(int argc, char **argv, arena_args *args)
         return usage("unexpected argument", argv[optind]);
     if (!check(args))
         return false;
-    if (args->kind == ARENA_STORM || args->kind == ARENA_IDLE) {
+    if (args->kind == ARENA_STORM || args->kind == ARENA_IDLE ||
+        args->kind == ARENA_ECHO) {
         args->opts.backlog = STORM_BACKLOG;
         args->opts.probe = args->role == ARENA_PRODUCER;
         if (args->role == ARENA_PRODUCER)

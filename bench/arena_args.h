@@ -18,6 +18,7 @@ typedef enum arena_kind {
     ARENA_PIPELINED, /* a window of requests outstanding */
     ARENA_STORM,     /* many connects at once, until each has carried an answer */
     ARENA_IDLE,      /* the same, and then nothing */
+    ARENA_ECHO,      /* many connections, a request of each outstanding */
 } arena_kind;
 
 typedef enum arena_role {

@@ -14,12 +14,13 @@
  *   --kind broadcast           as pubsub, --peers subscribers in one process
  *   --kind pipelined           requests, --knob window=N of them outstanding
  *   --kind storm|idle          --peers connections at once; idle keeps them
+ *   --kind echo                --peers connections, a request of each outstanding
  *   --transport inproc --role both   both sides, a thread each
  *   --report                   a second line: PEAK <KiB of memory at most>
  *
  * stdout carries one line and is flushed before exit (idle: and then waits):
- *   THROUGHPUT <count> <seconds>       (the consumer; of pipelined, storm, idle the
- *                                       producer)
+ *   THROUGHPUT <count> <seconds>       (the consumer; of pipelined, storm, idle, echo
+ *                                       the producer)
  *   LATENCY <count> <min> <p50> <p90> <p99> <p999> <max>  (the producer, ns) */
 #include "arena_args.h"
 
@@ -229,6 +230,43 @@ measure_storm(arena_sock *sock, const arena_args *args, uint64_t opened_at)
     return args->kind != ARENA_IDLE || drop_counted(sock, UINT64_MAX);
 }
 
+/* `left` answers, each with the next request of its connection. What a connection begins
+ * with is answered without a body: `fresh` counts those. */
+static bool
+ask_again(arena_sock *sock, const void *payload, uint64_t size, uint64_t left,
+          uint64_t *fresh)
+{
+    while (left) {
+        bool empty = false;
+        arena_outcome outcome = arena_sock_ask_again(sock, payload, size, &empty);
+
+        if (outcome == ARENA_FAILED)
+            return false;
+        if (outcome != ARENA_DONE)
+            continue;
+        left--;
+        *fresh += empty;
+    }
+    return true;
+}
+
+/* Begins when all connections have answered. */
+static bool
+measure_echo(arena_sock *sock, const void *payload, const arena_args *args)
+{
+    uint64_t size = args->payload_bytes, fresh = 0, started_at;
+
+    while (fresh < args->peers)
+        if (!ask_again(sock, payload, size, 1, &fresh))
+            return false;
+    if (!ask_again(sock, payload, size, args->warmup, &fresh))
+        return false;
+    started_at = now_ns();
+    if (!ask_again(sock, payload, size, args->messages, &fresh))
+        return false;
+    return print_throughput(args->messages, now_ns() - started_at);
+}
+
 static bool
 send_forever(arena_sock *sock, const void *payload, size_t size)
 {
@@ -308,6 +346,7 @@ consume(arena_sock *sock, const arena_args *args)
     case ARENA_PIPELINED:
     case ARENA_STORM:
     case ARENA_IDLE:
+    case ARENA_ECHO:
         /* For ever, where the other side does not end with us. */
         return echo_counted(sock, args->role == ARENA_BOTH ? args->warmup + args->messages
                                                            : UINT64_MAX);
@@ -334,6 +373,8 @@ produce(arena_sock *sock, const void *payload, const arena_args *args, uint64_t 
     case ARENA_STORM:
     case ARENA_IDLE:
         return measure_storm(sock, args, opened_at);
+    case ARENA_ECHO:
+        return measure_echo(sock, payload, args);
     }
     return false;
 }

@@ -75,6 +75,11 @@ arena_outcome arena_sock_drop(arena_sock *sock);
 /* Receives one message, of any number of frames, and sends the same message back. */
 arena_outcome arena_sock_echo(arena_sock *sock);
 
+/* A ROUTER receives one message and sends `size` bytes back to its sender. `*empty`: all
+ * that came was a name. */
+arena_outcome arena_sock_ask_again(arena_sock *sock, const void *data, size_t size,
+                                   bool *empty);
+
 /* Closes after everything sent has left. NULL is a no-op. */
 void arena_sock_close(arena_sock *sock);
 

@@ -191,6 +191,24 @@ arena_sock_echo(arena_sock *self)
     return outcome;
 }
 
+arena_outcome
+arena_sock_ask_again(arena_sock *self, const void *data, size_t size, bool *empty)
+{
+    arena_outcome outcome = outcome_of("recv", zmq_msg_recv(&self->msg, self->sock, 0));
+    size_t body = 0;
+
+    if (outcome != ARENA_DONE)
+        return outcome;
+    outcome = outcome_of("send", zmq_msg_send(&self->msg, self->sock, ZMQ_SNDMORE));
+    do {
+        if (outcome == ARENA_DONE)
+            outcome = outcome_of("recv", zmq_msg_recv(&self->msg, self->sock, 0));
+        body += outcome == ARENA_DONE ? zmq_msg_size(&self->msg) : 0;
+    } while (outcome == ARENA_DONE && zmq_msg_more(&self->msg));
+    *empty = body == 0;
+    return outcome == ARENA_DONE ? arena_sock_send(self, data, size) : outcome;
+}
+
 void
 arena_sock_close(arena_sock *self)
 {

@@ -193,6 +193,25 @@ arena_sock_echo(arena_sock *self)
     return outcome;
 }
 
+arena_outcome
+arena_sock_ask_again(arena_sock *self, const void *data, size_t size, bool *empty)
+{
+    arena_outcome outcome =
+        outcome_of("recv", sennit_sock_recv(self->sock, &self->msg, 0));
+    size_t body = 0;
+
+    if (outcome != ARENA_DONE)
+        return outcome;
+    outcome = outcome_of("send", sennit_sock_send(self->sock, &self->msg, SENNIT_MORE));
+    do {
+        if (outcome == ARENA_DONE)
+            outcome = outcome_of("recv", sennit_sock_recv(self->sock, &self->msg, 0));
+        body += outcome == ARENA_DONE ? sennit_msg_size(&self->msg) : 0;
+    } while (outcome == ARENA_DONE && sennit_msg_more(&self->msg));
+    *empty = body == 0;
+    return outcome == ARENA_DONE ? arena_sock_send(self, data, size) : outcome;
+}
+
 void
 arena_sock_close(arena_sock *self)
 {
