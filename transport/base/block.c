@@ -14,16 +14,22 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 
+/* What the owner writes, what others do, and what nobody does, far from each other: a
+ * line that two threads write goes to and fro between their processors. */
+#define APART 128
+
 struct sni_pool {
     const sennit_allocator *alloc;
     size_t block_capacity;
     unsigned keep_max;
+    atomic_uintptr_t owner; /* its thread; 0: several take turns */
+    char apart_[APART];
     /* The owner's: */
     sni_block *free;
     unsigned idle; /* blocks in `free` */
     int64_t out;   /* taken, and not seen since; those in `returned` too */
+    char apart_too_[APART];
     /* Anybody's: */
-    atomic_uintptr_t owner; /* its thread; 0: several take turns */
     _Atomic(sni_block *) returned;
     atomic_uint stacked; /* about so many are in it */
     atomic_int_fast64_t left;
@@ -119,11 +125,16 @@ pool_return(sni_pool *pool, sni_block *block)
         return;
     }
     /* An owner that takes none for a while must not make it grow. Counted without care:
-     * what matters is that it does not go on and on. */
+     * what matters is that it does not go on and on. Before the block is there: then the
+     * pool may be gone. */
     stacked = atomic_load_explicit(&pool->stacked, memory_order_relaxed);
-    head = atomic_load_explicit(&pool->returned, memory_order_relaxed);
+    head = stacked < pool->keep_max
+               ? atomic_load_explicit(&pool->returned, memory_order_relaxed)
+               : CLOSED;
+    if (head != CLOSED)
+        atomic_store_explicit(&pool->stacked, stacked + 1, memory_order_relaxed);
     do {
-        if (head == CLOSED || stacked >= pool->keep_max) {
+        if (head == CLOSED) {
             block_free(block);
             count_left(pool);
             return;
@@ -131,7 +142,6 @@ pool_return(sni_pool *pool, sni_block *block)
         block->next_free = head;
     } while (!atomic_compare_exchange_weak_explicit(
         &pool->returned, &head, block, memory_order_release, memory_order_relaxed));
-    atomic_store_explicit(&pool->stacked, stacked + 1, memory_order_relaxed);
 }
 
 void
@@ -179,9 +189,9 @@ collect(sni_pool *pool, sni_block *with)
     sni_block *block =
         atomic_exchange_explicit(&pool->returned, with, memory_order_acquire);
 
-    if (block == NULL)
-        return;
-    atomic_store_explicit(&pool->stacked, 0, memory_order_relaxed);
+    /* A count that came too late would otherwise keep others from giving back. */
+    if (atomic_load_explicit(&pool->stacked, memory_order_relaxed) != 0)
+        atomic_store_explicit(&pool->stacked, 0, memory_order_relaxed);
     while (block != NULL) {
         sni_block *next = block->next_free;
 
