@@ -5,6 +5,7 @@
 #include "net.h"
 #include "suite.h"
 
+#include "base/channel.h"
 #include "base/limits.h"
 #include "core/loop.h"
 #include "kernel_calls.h"
@@ -325,6 +326,9 @@ copied_max(void)
     if (!by_stream() && x.size < SNI_COPY_MAX_BYTES &&
         (x.pair->a == SENNIT_PUB || x.pair->a == SENNIT_XPUB))
         max = 2 * x.size;
+    /* Into what passes between the threads, from where it was, and out of that. */
+    if (x.way == TWO_LOOPS && x.size <= SNI_CHANNEL_COPY_MAX)
+        max += x.size;
     if (by_stream() && x.size > SNI_RECV_BYTES)
         max += SNI_RECV_BYTES;
     return max;

@@ -8,55 +8,79 @@
 
 /* Messages from one thread to one other, without a lock: a list of chunks, of which the
  * producer fills the last and the consumer empties the first. A message is seen when it
- * is finished, never a part of it. Each side says in its own counter, by a bit, that it
- * waits for the other one, and the other one clears that bit and is told that it did: so
- * a wake is never lost and nobody is woken who is awake.
+ * is finished, never a part of it. Each side says in a word of its own that it waits for
+ * the other one, who takes that back and is told that it did: so a wake is never lost and
+ * nobody is woken who is awake.
+ *
+ * A body of up to SNI_CHANNEL_COPY_MAX octets is copied into the chunk, and out of it
+ * again by the consumer, in its own memory: nothing of a small message but its octets
+ * passes from one processor's cache to the other's. Larger ones go by reference.
  *
  * Memory: `alloc` must serve any thread. */
 typedef struct sni_channel_chunk sni_channel_chunk;
 
-/* Emptied chunks kept for the producer, of 63 frames each: a burst of as many messages as
- * the default marks let through asks for no memory the second time. */
-#define SNI_CHANNEL_SPARES 16u
+#define SNI_CHANNEL_COPY_MAX 1024u
+
+/* Emptied chunks kept for the producer. They grow with what waits, from 4 KiB to 64 KiB:
+ * a burst of as many messages as the default marks let through, of the largest bodies
+ * that are copied, asks for no memory the second time. */
+#define SNI_CHANNEL_SPARES 32u
+
+/* What one side writes all the time is far from what is the other's. */
+#define SNI_CHANNEL_APART 128
+
+/* A full fence in every thread of the process that runs. False: there is none. */
+typedef bool sni_channel_fence(void);
 
 typedef struct sni_channel {
     const sennit_allocator *alloc;
     sni_channel_chunk *first; /* written before anything is published */
+    sni_channel_fence *fence; /* see sni_channel_relax(); NULL: none */
+    char apart_[SNI_CHANNEL_APART];
 
     /* The producer's. */
     sni_channel_chunk *last;
-    unsigned filled;          /* frames in it */
+    uint8_t *fill;            /* where the next frame goes in it */
+    uint8_t *end;             /* how far that may go */
     unsigned taken;           /* of `spares`, ever */
+    unsigned streak;          /* messages since the consumer last slept, up to a bound */
     sni_channel_chunk *begun; /* where the message being written began: NULL is before
                                  the first chunk */
-    unsigned begun_filled;
+    uint8_t *begun_fill;
+    uint64_t told; /* finished messages */
     uint64_t sent; /* messages that count, see sni_channel_sent() */
     uint64_t sent_bytes;
     uint64_t acked_seen; /* the last look at `acked` and its bytes */
     uint64_t acked_bytes_seen;
+    char apart_too_[SNI_CHANNEL_APART];
 
-    char apart_[64]; /* what one side writes all the time is far from the other's */
+    _Atomic uint64_t published; /* `told`, above a bit. The producer's to write */
+    char also_apart_[SNI_CHANNEL_APART];
 
-    _Atomic uint64_t published; /* finished messages, above two bits */
+    _Atomic uint64_t asked; /* of the producer: bits, and where the consumer stopped */
     _Atomic(sni_channel_chunk *) spares[SNI_CHANNEL_SPARES];
-    _Atomic uint64_t wake_at; /* `acked` at which a producer that waits is woken */
-
-    char apart_too_[64];
+    char still_apart_[SNI_CHANNEL_APART];
 
     _Atomic uint64_t acked; /* messages of `sent` that are gone, above one bit */
     _Atomic uint64_t acked_bytes;
+    _Atomic uint64_t wake_at; /* `acked` at which a producer that waits is woken */
 
     /* The consumer's. */
     sni_channel_chunk *at;
-    unsigned emptied; /* frames of it */
-    unsigned given;   /* to `spares`, ever */
-    uint64_t known;   /* of `published` */
-    uint64_t pulled;  /* whole messages */
-    uint64_t unacked; /* pulled and not yet told */
+    const uint8_t *read; /* the next frame in it */
+    unsigned given;      /* to `spares`, ever */
+    uint64_t known;      /* of `published` */
+    uint64_t pulled;     /* whole messages */
+    uint64_t unacked;    /* pulled and not yet told */
     uint64_t unacked_bytes;
 } sni_channel;
 
 void sni_channel_init(sni_channel *channel, const sennit_allocator *alloc);
+
+/* Before the first message: with such a fence, which is the sleeper's to call, the
+ * producer of a burst needs none for each message. One that fails keeps the consumer
+ * awake. NULL: there is none. */
+void sni_channel_relax(sni_channel *channel, sni_channel_fence *fence);
 
 /* Nobody else uses it any more. What is in it is given back. */
 void sni_channel_fini(sni_channel *channel);
@@ -71,7 +95,8 @@ typedef enum sni_channel_fate {
 /* ---- the producer's side ----------------------------------------------- */
 
 /* Appends a frame of a message that is not published yet. Its `peer` comes out as it
- * goes in. Takes: `msg` on success. Errors: ENOMEM. */
+ * goes in. The body may be borrowed if it is one to be copied.
+ * Takes: `msg` on success. Errors: ENOMEM. */
 sennit_err sni_channel_push(sni_channel *channel, sni_msg *msg, bool more);
 
 /* The message that was pushed is whole. */
@@ -102,8 +127,12 @@ sni_channel_unread(const sni_channel *channel)
     return channel->known - channel->pulled;
 }
 
-/* Takes the next frame into the EMPTY `msg`. False: no message is known. */
-bool sni_channel_pull(sni_channel *channel, sni_msg *msg);
+/* Takes the next frame into the EMPTY `msg`, in memory of `bodies` (NULL: of malloc).
+ * Errors: EAGAIN (no message is known), ENOMEM (the frame stays). */
+sennit_err sni_channel_pull(sni_channel *channel, sni_msg *msg, sni_bodies *bodies);
+
+/* Drops what is known. */
+void sni_channel_discard(sni_channel *channel);
 
 /* Asks to be woken. False: there is more already. */
 bool sni_channel_sleep(sni_channel *channel);

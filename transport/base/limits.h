@@ -159,6 +159,13 @@
  * With small marks sooner. */
 #define SNI_INPROC_ACK_MSGS 64u
 
+/* A loop that has read all that other loops have sent, and would wait, looks again for so
+ * long, or so often, with so many pauses of the processor in between. Less than a sleep
+ * and a wake cost both threads. */
+#define SNI_INPROC_LINGER_NS     4000u
+#define SNI_INPROC_LINGER_LOOKS  64u
+#define SNI_INPROC_LINGER_PAUSES 8u
+
 /* Calls from one loop of a runtime that another one runs before the rest of that loop has
  * its turn. */
 #define SNI_RING_CALLS_IN_A_ROW 256u

@@ -25,7 +25,8 @@ look(sennit_loop *loop, sni_note *note)
 {
     sni_call_ring *ring = SNI_OWNER_OF(note, sni_call_ring, note);
 
-    if (sni_channel_look(&ring->calls) > 0)
+    /* What it was woken for may have run already, and then nothing would wake it again. */
+    if (sni_channel_look(&ring->calls) > 0 || !sni_channel_sleep(&ring->calls))
         set_due(loop, ring);
 }
 
@@ -97,7 +98,7 @@ sni_call_ring_run(sni_call_ring *ring)
     for (unsigned left = SNI_RING_CALLS_IN_A_ROW; left > 0; left--) {
         call c;
 
-        if (!sni_channel_pull(&ring->calls, &msg))
+        if (sni_channel_pull(&ring->calls, &msg, NULL) != SENNIT_OK)
             break;
         memcpy(&c, sennit_msg_data(sni_msg_public(&msg)), sizeof c);
         (void)sni_channel_ack(&ring->calls, 1, 0, SNI_INPROC_ACK_MSGS);

@@ -3,12 +3,16 @@
 
 #include "base/alloc.h"
 #include "core/loop.h"
+#include "io/fence.h"
+#include "io/thread.h"
 
 sennit_err
 sni_context_init(sennit_context *context, const sennit_context_opts *opts,
                  const sennit_allocator *alloc)
 {
     context->alloc = alloc;
+    context->fences = false;
+    context->crosses = false;
     context->sockets_max = opts != NULL ? opts->sockets_max : 0;
     atomic_init(&context->sockets, 0);
     atomic_init(&context->shutdowns, 0);
@@ -41,6 +45,8 @@ sni_context_open_with(sennit_context **out, const sennit_context_opts *opts,
         sni_release(alloc, context);
         return err;
     }
+    context->fences = sni_fence_prepare();
+    context->crosses = sni_cpus(NULL, 0) > 1;
     *out = context;
     return SENNIT_OK;
 }

@@ -15,6 +15,8 @@ struct sennit_context {
     uint32_t sockets_max;
     atomic_uint sockets;
     atomic_ulong shutdowns;
+    bool fences;   /* see sni_fence_all() */
+    bool crosses;  /* two of its threads may run at the same time */
     sni_lock lock; /* of the lists */
     sni_link loops;
     sni_link names;   /* inproc: bound; see core/inproc.c */

@@ -11,7 +11,9 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/rare.h"
 #include "core/sock.h"
+#include "io/fence.h"
 
 #define ENDED 8u /* beside the stage */
 
@@ -78,6 +80,7 @@ sni_couple_new(sni_couple **out, sni_pipe *pipe, const char *name)
         half->reason = "";
         sni_note_init(&half->note, sni_inproc_look);
         sni_channel_init(&half->in, alloc);
+        sni_channel_relax(&half->in, pipe->loop->context->fences ? sni_fence_all : NULL);
         sni_msgq_init(&half->early, alloc);
         atomic_init(&half->recv_hwm_msgs, 0);
         atomic_init(&half->recv_hwm_bytes, 0);
@@ -239,21 +242,29 @@ ack(sni_pipe *pipe, uint64_t msgs, uint64_t bytes, uint64_t step)
         sni_couple_ring(pipe->inproc->couple, !pipe->inproc->side);
 }
 
-bool
+/* By what is left of it in the inq, then from the other thread. */
+static inline sennit_err
+next_frame(sni_pipe *pipe, sni_msg *msg)
+{
+    if (pipe->inq.readable > 0 && sni_msgq_pop(&pipe->inq, msg))
+        return SENNIT_OK;
+    return sni_channel_pull(&ours(pipe)->in, msg, &pipe->loop->bodies);
+}
+
+sennit_err
 sni_couple_next(sni_pipe *pipe, sni_msg *msg)
 {
     sni_inproc *end = pipe->inproc;
+    sennit_err err = next_frame(pipe, msg);
 
-    if (!sni_msgq_pop(&pipe->inq, msg) && !sni_channel_pull(&ours(pipe)->in, msg))
-        return false;
-    if (msg->peer != SNI_FRAME_DATA)
-        return true;
+    if (err || msg->peer != SNI_FRAME_DATA)
+        return err;
     end->read_bytes += sni_msg_size_of(msg);
     if (!msg->more) {
         ack(pipe, 1, end->read_bytes, ack_step(&pipe->sock->opts));
         end->read_bytes = 0;
     }
-    return true;
+    return SENNIT_OK;
 }
 
 /* True when there is nothing left, and the next message will ring. */
@@ -263,19 +274,21 @@ settle(sni_pipe *pipe)
     if (pipe->inq.msgs > 0 || sni_channel_unread(&ours(pipe)->in) > 0)
         return false;
     ack(pipe, 0, 0, 0);
-    return sni_channel_sleep(&ours(pipe)->in);
+    return sni_channel_look(&ours(pipe)->in) == 0 && sni_channel_sleep(&ours(pipe)->in);
 }
 
 /* Whole messages only: they must not be mixed with another peer's. */
-static bool
+static sennit_err
 next_heard(sni_pipe *pipe, sni_msg *msg)
 {
     sni_inproc *end = pipe->inproc;
+    sennit_err err;
 
-    if (end->heard == HEARD_IN_A_ROW || !sni_couple_next(pipe, msg))
-        return false;
-    end->heard += !msg->more;
-    return true;
+    if (end->heard == HEARD_IN_A_ROW)
+        return SENNIT_EAGAIN;
+    err = sni_couple_next(pipe, msg);
+    end->heard += err == SENNIT_OK && !msg->more;
+    return err;
 }
 
 /* However fast the other thread is, others have their turn too. */
@@ -388,26 +401,43 @@ sni_couple_push(sni_pipe *pipe, sni_msg *msg, bool more)
         return SENNIT_OK;
     }
     end->written_bytes += size;
-    if (!more) {
-        publish(pipe);
+    if (more)
+        return SENNIT_OK;
+    publish(pipe);
+    if (sni_couple_full(pipe))
         sni_pipe_update_writable(pipe);
-    }
     return SENNIT_OK;
+}
+
+/* What it knew of is read. */
+SNI_RARE static void
+used_up(sni_pipe *pipe)
+{
+    sni_inproc_drained(pipe);
+    sni_pipe_update_unread(pipe);
 }
 
 sennit_err
 sni_couple_pull(sni_pipe *pipe, sni_msg *msg)
 {
-    if (!sni_couple_next(pipe, msg))
-        return SENNIT_EAGAIN;
+    sennit_err err = sni_couple_next(pipe, msg);
+
+    if (err)
+        return err;
     msg->peer = pipe->peer.number;
     sni_inproc_count_received(pipe, msg);
     if (msg->more)
         return SENNIT_OK;
-    if (pipe->inq.msgs == 0 && sni_channel_unread(&ours(pipe)->in) == 0)
-        sni_inproc_drained(pipe);
-    sni_pipe_update_unread(pipe);
+    pipe->peer.unread = pipe->inq.msgs + sni_channel_unread(&ours(pipe)->in);
+    if (pipe->peer.unread == 0)
+        used_up(pipe);
     return SENNIT_OK;
+}
+
+bool
+sni_couple_look_ahead(const sni_pipe *pipe)
+{
+    return pipe->inq.msgs > 0 || sni_channel_look(&ours(pipe)->in) > 0;
 }
 
 bool
@@ -475,8 +505,5 @@ sni_couple_unread(const sni_pipe *pipe)
 void
 sni_couple_discard(sni_pipe *pipe)
 {
-    sni_msg msg;
-
-    while (sni_channel_pull(&ours(pipe)->in, &msg))
-        sni_block_unref(sni_msg_block(&msg));
+    sni_channel_discard(&ours(pipe)->in);
 }

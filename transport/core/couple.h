@@ -95,11 +95,16 @@ void sni_couple_part(sni_pipe *pipe, sennit_err err, const char *reason);
 /* What counts at the other end has changed: our marks. */
 void sni_couple_tell_marks(sni_pipe *pipe);
 
+/* The body may be borrowed if it is one that a channel copies. */
 sennit_err sni_couple_push(sni_pipe *pipe, sni_msg *msg, bool more);
 sennit_err sni_couple_pull(sni_pipe *pipe, sni_msg *msg);
 
-/* The next frame of any kind, as it was sent, from what has arrived. */
-bool sni_couple_next(sni_pipe *pipe, sni_msg *msg);
+/* The next frame of any kind, as it was sent, from what has arrived.
+ * Errors: EAGAIN, ENOMEM (it stays). */
+sennit_err sni_couple_next(sni_pipe *pipe, sni_msg *msg);
+
+/* Whether there is something to pull by now. */
+bool sni_couple_look_ahead(const sni_pipe *pipe);
 
 /* True when there is nothing left to pull, and the next message will ring. */
 bool sni_couple_settle(sni_pipe *pipe);

@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/gather.h"
+#include "base/limits.h"
+#include "base/pause.h"
 #include "core/couple.h"
 #include "core/fresh.h"
 #include "core/sock.h"
@@ -887,20 +889,20 @@ is_control(const sni_msg *msg)
     return msg->peer == SNI_FRAME_SUBSCRIBE || msg->peer == SNI_FRAME_CANCEL;
 }
 
-static bool
+static sennit_err
 next_frame(sni_pipe *pipe, sni_msg *msg)
 {
     sni_pipe *mate = pipe->inproc->mate;
 
     if (!sni_msgq_pop(&pipe->inq, msg))
-        return false;
+        return SENNIT_EAGAIN;
     if (is_control(msg)) {
         pipe->inproc->control_msgs--;
         pipe->inproc->control_bytes -= sni_msg_size_of(msg);
     }
     if (!msg->more && mate != NULL && mate->inproc->met)
         sni_pipe_update_writable(mate);
-    return true;
+    return SENNIT_OK;
 }
 
 /* Nothing more will come. */
@@ -920,7 +922,7 @@ sni_inproc_hears(const sni_pipe *pipe)
 }
 
 sennit_err
-sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg))
+sni_inproc_hear(sni_pipe *pipe, sennit_err (*next)(sni_pipe *pipe, sni_msg *msg))
 {
     sni_pattern *pattern = &pipe->sock->pattern;
     sennit_err err = SENNIT_OK;
@@ -930,7 +932,8 @@ sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg))
         uint32_t kind;
 
         sennit_msg_init(sni_msg_public(&msg));
-        if (!next(pipe, &msg))
+        err = next(pipe, &msg);
+        if (err)
             break;
         kind = msg.peer;
         msg.peer = pipe->peer.number;
@@ -942,7 +945,7 @@ sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg))
                                            sennit_msg_bytes(sni_msg_public(&msg)));
         sennit_msg_fini(sni_msg_public(&msg));
     }
-    return err;
+    return err == SENNIT_EAGAIN ? SENNIT_OK : err;
 }
 
 /* The peer of a publisher has gone, and nobody would come for what it has sent: marks or
@@ -1101,6 +1104,17 @@ is_drained(const sni_pipe *pipe)
     return end->mate != NULL ? end->mate->inq.count == 0 : sni_couple_drained(pipe);
 }
 
+/* It may go to another thread. */
+static sennit_err
+own(sni_pipe *pipe, sni_msg *msg)
+{
+    sennit_err err = sni_msg_own(msg, &pipe->loop->bodies);
+
+    if (err == SENNIT_OK)
+        sni_msg_flatten(msg);
+    return err;
+}
+
 sennit_err
 sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
 {
@@ -1115,15 +1129,16 @@ sni_inproc_push(sni_pipe *pipe, sni_msg *msg, bool more)
         sni_pipe_count_disconnect(pipe, !more);
         return SENNIT_OK;
     }
-    err = sni_msg_own(msg, &pipe->loop->bodies);
-    if (err)
-        return err;
-    /* It may go to another thread. */
-    sni_msg_flatten(msg);
+    size = sni_msg_size_of(msg);
+    /* A channel copies a small body from wherever it is. */
+    if (end->mate != NULL || size > SNI_CHANNEL_COPY_MAX) {
+        err = own(pipe, msg);
+        if (err)
+            return err;
+    }
     if (pipe->peer.slow && is_drained(pipe))
         pipe->peer.slow = false;
     msg->peer = SNI_FRAME_DATA;
-    size = sni_msg_size_of(msg);
     err =
         end->mate != NULL ? push_mate(pipe, msg, more) : sni_couple_push(pipe, msg, more);
     if (err)
@@ -1139,7 +1154,7 @@ sni_inproc_pull(sni_pipe *pipe, sni_msg *msg)
 {
     if (pipe->inproc->couple != NULL)
         return sni_couple_pull(pipe, msg);
-    if (!next_frame(pipe, msg))
+    if (next_frame(pipe, msg) != SENNIT_OK)
         return SENNIT_EAGAIN;
     msg->peer = pipe->peer.number;
     sni_inproc_count_received(pipe, msg);
@@ -1360,8 +1375,35 @@ sni_inproc_drained(sni_pipe *pipe)
         sni_list_push(&pipe->loop->drained, &pipe->inproc->drained);
 }
 
+/* Whether one has got something. */
+static bool
+look_ahead(const sennit_loop *loop)
+{
+    for (const sni_link *link = loop->drained.next; link != &loop->drained;
+         link = link->next)
+        if (sni_couple_look_ahead(SNI_CONST_OWNER_OF(link, sni_inproc, drained)->pipe))
+            return true;
+    return false;
+}
+
+/* Less often than the other thread writes, so that it keeps what it writes to. */
+static void
+linger(sennit_loop *loop)
+{
+    sennit_time until = sni_loop_now(loop) + SNI_INPROC_LINGER_NS;
+    bool found = false;
+
+    for (unsigned looks = 0; looks < SNI_INPROC_LINGER_LOOKS && !found; looks++) {
+        for (unsigned i = 0; i < SNI_INPROC_LINGER_PAUSES; i++)
+            sni_pause();
+        found = look_ahead(loop);
+        if (sni_loop_now(loop) >= until)
+            return;
+    }
+}
+
 bool
-sni_inproc_doze(sennit_loop *loop)
+sni_inproc_doze(sennit_loop *loop, bool lingers)
 {
     bool more = false;
     sni_link drained;
@@ -1369,6 +1411,8 @@ sni_inproc_doze(sennit_loop *loop)
 
     if (sni_list_empty(&loop->drained))
         return false;
+    if (lingers && loop->drive == NULL && loop->context->crosses)
+        linger(loop);
     sni_list_take(&drained, &loop->drained);
     while ((link = sni_list_first(&drained)) != NULL) {
         sni_pipe *pipe = SNI_OWNER_OF(link, sni_inproc, drained)->pipe;

@@ -85,8 +85,9 @@ void sni_inproc_look(sennit_loop *loop, sni_note *note);
  * are at work. */
 void sni_inproc_drained(sni_pipe *pipe);
 
-/* Does so. True: there was more for some. */
-bool sni_inproc_doze(sennit_loop *loop);
+/* Does so. `lingers`: the caller would wait, and first looks again for a while, as the
+ * other thread is often about to send more. True: there was more for some. */
+bool sni_inproc_doze(sennit_loop *loop, bool lingers);
 
 /* Parts those that end; true when there were any. */
 bool sni_inproc_bury(sennit_loop *loop);
@@ -149,9 +150,11 @@ void sni_inproc_count_received(sni_pipe *pipe, const sni_msg *msg);
 /* The mate has put whole messages into the inq. */
 void sni_inproc_arrived(sni_pipe *pipe);
 
-/* A publisher hears at once what it is sent: takes frame by frame from `next`, until it
- * has enough or the connection ends. Errors: as sni_pattern_subscription and take. */
-sennit_err sni_inproc_hear(sni_pipe *pipe, bool (*next)(sni_pipe *pipe, sni_msg *msg));
+/* A publisher hears at once what it is sent: takes frame by frame from `next`, which says
+ * EAGAIN when there is none, until it has enough or the connection ends. Errors: as
+ * sni_pattern_subscription and take, and of `next`. */
+sennit_err sni_inproc_hear(sni_pipe *pipe,
+                           sennit_err (*next)(sni_pipe *pipe, sni_msg *msg));
 
 /* Whether it goes on doing that. */
 bool sni_inproc_hears(const sni_pipe *pipe);

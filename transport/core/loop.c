@@ -527,7 +527,7 @@ rest(sennit_loop *loop)
 static void
 leave(sennit_loop *loop)
 {
-    (void)sni_inproc_doze(loop);
+    (void)sni_inproc_doze(loop, false);
     if (loop->drive != NULL)
         sni_drive_turned(loop->drive);
     loop->served_at = loop->io->ops->now_coarse(loop->io);
@@ -736,7 +736,7 @@ sni_loop_attend(sennit_loop *loop)
     if (sni_loop_inherited(loop))
         return;
     if (loop->depth == 0)
-        (void)sni_inproc_doze(loop);
+        (void)sni_inproc_doze(loop, false);
     if (loop->drive != NULL)
         sni_drive_leave(loop->drive);
     else if (loop->depth == 0)
@@ -812,7 +812,7 @@ sni_loop_turn(sennit_loop *loop, sennit_time until)
     loop->look_again = false;
     /* Only now: what was buried may have left a timer to connect again. */
     next = next_time(loop);
-    if (sni_inproc_doze(loop) || (until > 0 && !rest(loop)))
+    if (sni_inproc_doze(loop, until > 0) || (until > 0 && !rest(loop)))
         until = 0;
     count = reap(loop, next < until ? next : until);
     sni_loop_hear_shutdown(loop);

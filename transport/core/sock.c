@@ -60,7 +60,7 @@ sni_sock_look(sennit_sock *sock)
 {
     unsigned ready = sni_pattern_ready(&sock->pattern);
 
-    if (!(ready & SENNIT_READABLE) && sni_inproc_doze(sock->loop))
+    if (!(ready & SENNIT_READABLE) && sni_inproc_doze(sock->loop, false))
         ready = sni_pattern_ready(&sock->pattern);
     if (!(ready & SENNIT_READABLE))
         sni_sock_found_nothing(sock);
@@ -512,10 +512,12 @@ passed(sennit_sock *sock, uintptr_t *thread, bool more)
 sennit_err
 sni_sock_try_again(sennit_sock *sock, sni_waiting *wait, unsigned flags, int timeout_ms)
 {
+    bool waits = !(flags & SENNIT_DONTWAIT) && timeout_ms != 0;
+
     /* Without asking the kernel: other threads' messages do not come by it. */
-    if (sni_inproc_doze(sock->loop))
+    if (sni_inproc_doze(sock->loop, waits))
         return SENNIT_OK;
-    if (!(flags & SENNIT_DONTWAIT) && timeout_ms != 0)
+    if (waits)
         return wait_turn(sock, false, timeout_ms, &wait->until);
     if (sni_loop_terminated(sock->loop))
         return sni_loop_fail(sock->loop, SENNIT_ETERM, NULL);
