@@ -118,7 +118,7 @@ a_size_that_cannot_be_had_is_out_of_memory(void **state)
 }
 
 static void
-small_views_are_copied_and_large_ones_hold_their_block(void **state)
+a_small_body_is_copied_and_a_view_takes_a_reference(void **state)
 {
     test_alloc alloc;
     sni_block *home;
@@ -129,9 +129,9 @@ small_views_are_copied_and_large_ones_hold_their_block(void **state)
     test_alloc_init(&alloc);
     home = sni_block_new(&alloc.allocator, 200);
     memcpy(home->data, body, 200);
-    sni_msg_init_view(&small, home->data, 55, home, true, 7);
+    sni_msg_init_small(&small, home->data, 55, true, 7);
     assert_true(sni_block_sole(home));
-    sni_msg_init_view(&large, home->data, 56, home, false, 8);
+    sni_msg_init_view(&large, home->data, 56, sni_block_ref(home), false, 8);
     assert_false(sni_block_sole(home));
     sni_block_unref(home);
     check_body((sennit_msg *)&small, 55);
@@ -184,6 +184,6 @@ main(void)
     tests[count++] =
         (struct CMUnitTest)cmocka_unit_test(a_size_that_cannot_be_had_is_out_of_memory);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(
-        small_views_are_copied_and_large_ones_hold_their_block);
+        a_small_body_is_copied_and_a_view_takes_a_reference);
     return _cmocka_run_group_tests("msg", tests, count, NULL, NULL) == 0 ? 0 : 1;
 }

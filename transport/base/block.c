@@ -145,18 +145,23 @@ pool_return(sni_pool *pool, sni_block *block)
 }
 
 void
-sni_block_unref(sni_block *block)
+sni_block_unref_many(sni_block *block, unsigned count)
 {
-    if (block == NULL)
-        return;
-    /* Who has the only reference needs no atomic operation to give it up. */
-    if (!sni_block_sole(block) &&
-        atomic_fetch_sub_explicit(&block->refs, 1, memory_order_acq_rel) != 1)
+    /* Who has all references needs no atomic operation to give them up. */
+    if (atomic_load_explicit(&block->refs, memory_order_acquire) != count &&
+        atomic_fetch_sub_explicit(&block->refs, count, memory_order_acq_rel) != count)
         return;
     if (block->pool != NULL)
         pool_return(block->pool, block);
     else
         block_free(block);
+}
+
+void
+sni_block_unref(sni_block *block)
+{
+    if (block != NULL)
+        sni_block_unref_many(block, 1);
 }
 
 sni_pool *

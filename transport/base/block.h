@@ -32,10 +32,16 @@ sni_block *sni_block_new(const sennit_allocator *alloc, size_t capacity);
 sni_block *sni_block_new_user(const sennit_allocator *alloc, void *data, size_t size,
                               void (*release)(void *data, void *arg), void *arg);
 
+static inline void
+sni_block_ref_many(sni_block *block, unsigned count)
+{
+    atomic_fetch_add_explicit(&block->refs, count, memory_order_relaxed);
+}
+
 static inline sni_block *
 sni_block_ref(sni_block *block)
 {
-    atomic_fetch_add_explicit(&block->refs, 1, memory_order_relaxed);
+    sni_block_ref_many(block, 1);
     return block;
 }
 
@@ -49,6 +55,9 @@ sni_block_sole(const sni_block *block)
 /* Drops one reference; the last one returns the block to its pool or frees it.
  * NULL is a no-op. Thread: any. */
 void sni_block_unref(sni_block *block);
+
+/* Drops `count` of them, at least one. */
+void sni_block_unref_many(sni_block *block, unsigned count);
 
 /* Recycles blocks of one size, because fresh pages cost about 3 us each here
  * (limits A) and a busy connection turns over thousands of blocks a second.

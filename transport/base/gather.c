@@ -67,7 +67,6 @@ refer(sni_msg *msg, sni_msg *parts, size_t count, size_t size)
     block->release = sni_gather_release;
     block->release_arg = gather;
     sni_msg_init_view(msg, block->data, size, block, false, 0);
-    sni_block_unref(block);
     return SENNIT_OK;
 }
 

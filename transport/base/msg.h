@@ -52,23 +52,29 @@ sni_msg_size_of(const sni_msg *msg)
     return msg->small_size == SNI_MSG_VIEW ? msg->u.view.size : msg->small_size;
 }
 
-/* Fills an EMPTY msg with `size` bytes at `data`, which lie in `home`: small
- * bodies are copied in, larger ones take a reference. Cannot fail. */
+/* Fills an EMPTY msg with a copy of at most SENNIT_MSG_INLINE_MAX bytes. */
 static inline void
-sni_msg_init_view(sni_msg *msg, uint8_t *data, size_t size, sni_block *home, bool more,
+sni_msg_init_small(sni_msg *msg, const uint8_t *data, size_t size, bool more,
+                   uint32_t peer)
+{
+    msg->more = more;
+    msg->peer = peer;
+    msg->small_size = (uint8_t)size;
+    sni_body_copy(msg->u.small, data, size);
+}
+
+/* Fills an EMPTY msg with a view of `size` bytes at `data`. Takes: one reference to
+ * `block`, in which they lie. */
+static inline void
+sni_msg_init_view(sni_msg *msg, uint8_t *data, size_t size, sni_block *block, bool more,
                   uint32_t peer)
 {
     msg->more = more;
     msg->peer = peer;
-    if (size <= SENNIT_MSG_INLINE_MAX) {
-        msg->small_size = (uint8_t)size;
-        sni_body_copy(msg->u.small, data, size);
-        return;
-    }
     msg->small_size = SNI_MSG_VIEW;
     msg->u.view.data = data;
     msg->u.view.size = size;
-    msg->u.view.block = sni_block_ref(home);
+    msg->u.view.block = block;
 }
 
 /* Makes `msg` a view of memory that stays only for the duration of a call: for

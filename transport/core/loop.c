@@ -57,6 +57,7 @@ notice(sennit_loop *loop, const char *why, const sennit_loop_opts *opts)
 static void
 free_pools(sennit_loop *loop)
 {
+    sni_loop_drop_returned(loop);
     sni_pool_free(loop->recv_blocks);
     sni_bodies_fini(&loop->bodies);
     sni_pool_free(loop->chunks.small);
@@ -213,6 +214,15 @@ sennit_loop_open(sennit_loop **out, const sennit_loop_opts *opts)
     notice(loop, chosen.why, opts);
     *out = loop;
     return SENNIT_OK;
+}
+
+void
+sni_loop_drop_returned(sennit_loop *loop)
+{
+    if (loop->returned_count > 0)
+        sni_block_unref_many(loop->returned, loop->returned_count);
+    loop->returned = NULL;
+    loop->returned_count = 0;
 }
 
 void
@@ -601,6 +611,7 @@ reap(sennit_loop *loop, sennit_time until)
     sni_op *done[SNI_TURN_COMPLETIONS];
     int count;
 
+    sni_loop_drop_returned(loop);
     if (loop->drive != NULL && until > 0) {
         if (!sni_drive_wait_kernel(loop->drive, until))
             return -1;

@@ -147,7 +147,7 @@ pull_engine(sni_pipe *pipe, sni_msg *msg)
         return SENNIT_OK;
     pipe->counts.received_msgs++;
     pipe->peer.unread--;
-    if (pipe->peer.unread == 0 || !session->recv.pending)
+    if (pipe->peer.unread == 0 || sni_session_has_room_again(session))
         receive_again(session);
     return SENNIT_OK;
 }

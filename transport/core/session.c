@@ -339,6 +339,12 @@ has_room(const sni_session *session)
            sni_engine_spare(session->engine) >= SNI_RECV_MIN_BYTES;
 }
 
+bool
+sni_session_has_room_again(const sni_session *session)
+{
+    return !session->recv.pending && has_room(session);
+}
+
 static bool
 may_receive(const sni_session *session)
 {

@@ -72,6 +72,9 @@ sennit_err sni_session_subscribe(sni_session *session, bool on, sennit_bytes top
 /* The first message of the connection. Errors: ENOMEM. */
 sennit_err sni_session_greet(sni_session *session, sennit_bytes body);
 
+/* Whether it had stopped for back-pressure, and the application has read enough. */
+bool sni_session_has_room_again(const sni_session *session);
+
 /* Receives more, if back-pressure allows it: the application has read from it. */
 void sni_session_receive(sni_session *session);
 

@@ -696,7 +696,7 @@ receive_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
         err = pull_again(sock, &taken, flags, err);
     if (err)
         return err;
-    sni_msg_fini(sni_msg_of(msg));
+    sni_loop_return(sock->loop, sni_msg_of(msg));
     *sni_msg_of(msg) = taken;
     if (!taken.more)
         touch(sock);

@@ -33,15 +33,15 @@ sni_inbound_init(sni_inbound *in, const sni_engine_cfg *cfg)
         .peer = cfg->peer,
         .publisher = cfg->publisher,
         .raw = cfg->raw,
-        .quick_max = smaller(cfg->frame_max_bytes,
-                             smaller(cfg->message_max_bytes, SNI_FRAME_BODY_MAX)),
+        .quick_max = (uint32_t)smaller(cfg->frame_max_bytes,
+                                       smaller(cfg->message_max_bytes, UINT32_MAX)),
     };
 }
 
 void
 sni_inbound_fini(sni_inbound *in)
 {
-    sni_block_unref(in->window.home);
+    sni_window_release(&in->window);
 }
 
 void
@@ -271,18 +271,20 @@ subscription(const sni_frame_head *head, const uint8_t *body, sni_engine_event *
 static inline bool
 take_body(sni_inbound *in, uint8_t *body, size_t size, bool more, sni_msg *msg)
 {
-    if (size > SENNIT_MSG_INLINE_MAX && size <= SPARSE_BODY_MAX &&
-        in->window.filled < SPARSE_WINDOW_MAX) {
-        sni_block *own = sni_bodies_take(in->bodies, size);
+    sni_window *window = &in->window;
 
-        if (own == NULL)
-            return false;
-        sni_body_copy(own->data, body, size);
-        sni_msg_init_view(msg, own->data, size, own, more, in->peer);
-        sni_block_unref(own);
+    if (size <= SENNIT_MSG_INLINE_MAX) {
+        sni_msg_init_small(msg, body, size, more, in->peer);
         return true;
     }
-    sni_msg_init_view(msg, body, size, in->window.home, more, in->peer);
+    if (size <= SPARSE_BODY_MAX && window->filled < SPARSE_WINDOW_MAX) {
+        if (sni_msg_init_copy(msg, sni_bytes(body, size), in->bodies) != SENNIT_OK)
+            return false;
+        msg->more = more;
+        msg->peer = in->peer;
+        return true;
+    }
+    sni_msg_init_view(msg, body, size, sni_window_lend(window), more, in->peer);
     return true;
 }
 

@@ -17,6 +17,8 @@ typedef struct sni_inbound {
     uint64_t frame_max_bytes;
     uint64_t message_max_bytes;
     uint32_t message_max_parts;
+    uint32_t quick_max; /* a frame that is the first and last of its message and no
+                           larger breaks no limit */
     uint32_t peer;
     bool publisher;
     bool raw;
@@ -27,9 +29,7 @@ typedef struct sni_inbound {
     size_t unread;          /* whole messages in [parsed, scanned) */
     uint64_t message_bytes; /* of the message being scanned */
     uint32_t message_parts;
-    uint32_t proven;    /* octets of whole frames that were here at a time, at most */
-    uint64_t quick_max; /* a frame that is the first and last of its message and no
-                           larger breaks no limit */
+    uint32_t proven; /* octets of whole frames that were here at a time, at most */
 } sni_inbound;
 
 void sni_inbound_init(sni_inbound *in, const sni_engine_cfg *cfg);

@@ -12,6 +12,19 @@ check(const sni_window *window)
     SNI_ASSERT(window->home == NULL || window->filled <= window->home->capacity);
 }
 
+/* What is kept goes to another block, which the window takes. */
+static void
+move(sni_window *window, sni_block *to, size_t kept)
+{
+    size_t scanned = window->scanned - window->parsed;
+
+    if (kept > 0)
+        sni_body_copy(to->data, window->home->data + window->parsed, kept);
+    sni_window_release(window);
+    *window = (sni_window){ .home = to, .scanned = scanned, .filled = kept };
+    check(window);
+}
+
 sennit_err
 sni_window_reserve(sni_window *window, sni_bodies *bodies, sni_pool *pool, size_t size)
 {
@@ -26,14 +39,7 @@ sni_window_reserve(sni_window *window, sni_bodies *bodies, sni_pool *pool, size_
                                           : sni_bodies_take(bodies, kept + size);
     if (fresh == NULL)
         return SENNIT_ENOMEM;
-    if (kept > 0)
-        sni_body_copy(fresh->data, window->home->data + window->parsed, kept);
-    sni_block_unref(window->home);
-    window->home = fresh;
-    window->scanned -= window->parsed;
-    window->filled = kept;
-    window->parsed = 0;
-    check(window);
+    move(window, fresh, kept);
     return SENNIT_OK;
 }
 
@@ -77,11 +83,5 @@ sni_window_settle(sni_window *window, sni_bodies *bodies)
     block = sni_bodies_take(bodies, kept);
     if (block == NULL)
         return;
-    sni_body_copy(block->data, window->home->data + window->parsed, kept);
-    sni_block_unref(window->home);
-    window->home = block;
-    window->scanned -= window->parsed;
-    window->filled = kept;
-    window->parsed = 0;
-    check(window);
+    move(window, block, kept);
 }

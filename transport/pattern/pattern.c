@@ -285,7 +285,6 @@ sni_pattern_message(const sni_pattern *pattern, sni_msg *msg, size_t size)
     if (block == NULL)
         return SENNIT_ENOMEM;
     sni_msg_init_view(msg, block->data, size, block, false, 0);
-    sni_block_unref(block);
     return SENNIT_OK;
 }
 
