@@ -41,6 +41,30 @@ sni_address_text(const sni_address *address, char out[SNI_ENDPOINT_TEXT_MAX])
         snprintf(out, SNI_ENDPOINT_TEXT_MAX, "tcp://%s", peer);
 }
 
+sni_remote
+sni_remote_of(const sni_address *address)
+{
+    sni_remote remote = { .kind = address->kind };
+
+    if (address->kind == SNI_ADDRESS_IPC)
+        return remote;
+    memcpy(remote.ip, address->ip, sizeof remote.ip);
+    remote.scope = address->scope;
+    remote.port = address->port;
+    return remote;
+}
+
+sni_address
+sni_remote_address(const sni_remote *remote)
+{
+    sni_address address = { .kind = remote->kind,
+                            .scope = remote->scope,
+                            .port = remote->port };
+
+    memcpy(address.ip, remote->ip, sizeof address.ip);
+    return address;
+}
+
 sni_address
 sni_address_of_ip(const sennit_ip *ip, uint16_t port)
 {

@@ -26,6 +26,15 @@ typedef struct sni_address {
     char path[SNI_IPC_PATH_MAX + 1];
 } sni_address;
 
+/* Who is at the other end of a connection: an address without a path, which only those
+ * who connect need, so that a connection keeps no room for one. */
+typedef struct sni_remote {
+    sni_address_kind kind;
+    uint8_t ip[16];
+    uint32_t scope;
+    uint16_t port;
+} sni_remote;
+
 /* A host or interface name, without NUL (RFC 1035). */
 #define SNI_HOST_MAX 253u
 
@@ -41,6 +50,11 @@ void sni_address_text(const sni_address *address, char out[SNI_ENDPOINT_TEXT_MAX
 
 /* The same without the transport, as a monitor tells it; "" for IPC. */
 void sni_address_peer_text(const sni_address *address, char out[SNI_PEER_TEXT_MAX]);
+
+sni_remote sni_remote_of(const sni_address *address);
+
+/* An IPC one has nothing but the kind. */
+sni_address sni_remote_address(const sni_remote *remote);
 
 /* The address of a resolver's answer, and a port. */
 sni_address sni_address_of_ip(const sennit_ip *ip, uint16_t port);

@@ -105,7 +105,7 @@ try_connect(epoll_io *epoll, sni_op *op)
         err = sni_stream_connect_result(file->of.fd);
         return err ? sni_op_done(op, err) : sni_real_connected(op);
     }
-    err = sni_stream_connect(file->of.fd, &file->of.address, &under_way);
+    err = sni_stream_connect(file->of.fd, file->of.to, &under_way);
     if (err == SENNIT_OK)
         err = file_register(&epoll->real, file);
     if (err)

@@ -44,15 +44,16 @@ sni_real_fini(sni_real *real)
 
 /* ---- files ------------------------------------------------------------- */
 
+/* A file with `room` bytes behind it. */
 static sennit_err
-file_new(sni_real *real, int fd, const sni_address *address, sni_file **out)
+file_new(sni_real *real, int fd, const sni_address *peer, size_t room, sni_file **out)
 {
-    sni_real_file *file = sni_acquire_zero(real->io.alloc, real->file_bytes);
+    sni_real_file *file = sni_acquire_zero(real->io.alloc, real->file_bytes + room);
 
     if (file == NULL)
         return SENNIT_ENOMEM;
     file->fd = fd;
-    file->address = *address;
+    file->peer = sni_remote_of(peer);
     *out = (sni_file *)file;
     if (real->init != NULL)
         real->init(*out);
@@ -71,7 +72,7 @@ listener_new(sni_real *real, const sni_listening *listening, sni_file **out)
 {
     sni_listening *kept;
     sni_file *file;
-    sennit_err err = file_new(real, listening->fd, &listening->address, &file);
+    sennit_err err = file_new(real, listening->fd, &listening->address, 0, &file);
 
     if (err)
         return err;
@@ -136,6 +137,8 @@ sennit_err
 sni_real_dial(sni_io *io, const sni_address *address, const sni_address *source,
               const sennit_sock_opts *opts, sni_file **out)
 {
+    sni_real *real = sni_real_of(io);
+    sni_real_file *file;
     sennit_err err;
     int fd;
 
@@ -145,17 +148,22 @@ sni_real_dial(sni_io *io, const sni_address *address, const sni_address *source,
     err = sni_stream_dial(&fd, address, source, opts, &io->why);
     if (err)
         return err;
-    err = file_new(sni_real_of(io), fd, address, out);
-    if (err)
+    err = file_new(real, fd, address, sizeof *address, out);
+    if (err) {
         close(fd);
-    return err;
+        return err;
+    }
+    file = sni_real_file_of(*out);
+    file->to = (sni_address *)(void *)((char *)file + real->file_bytes);
+    *file->to = *address;
+    return SENNIT_OK;
 }
 
 sennit_err
 sni_real_accepted(sni_real *real, int fd, const sni_address *peer, sni_file **out)
 {
     sni_file *file;
-    sennit_err err = file_new(real, fd, peer, &file);
+    sennit_err err = file_new(real, fd, peer, 0, &file);
 
     if (err)
         return err;
@@ -201,7 +209,7 @@ sni_real_undelivered(sni_io *io, const sni_file *file)
 {
     const sni_real_file *of = (const sni_real_file *)file;
 
-    return !sni_real_inherited(io) && sni_stream_undelivered(of->fd, &of->address);
+    return !sni_real_inherited(io) && sni_stream_undelivered(of->fd, &of->peer);
 }
 
 void
@@ -210,7 +218,7 @@ sni_real_peer_name(sni_io *io, const sni_file *file, sni_peer_name *out)
     const sni_real_file *of = (const sni_real_file *)file;
 
     (void)io;
-    sni_stream_peer_name(of->fd, &of->address, out);
+    sni_stream_peer_name(of->fd, &of->peer, out);
 }
 
 sennit_err

@@ -12,7 +12,9 @@
 
 typedef struct sni_real_file {
     int fd;
-    sni_address address;      /* the peer's */
+    sni_remote peer;          /* of a listener: the kind */
+    sni_address *to;          /* what is dialed, behind the file; NULL: it was accepted,
+                                 or listens */
     sni_listening *listening; /* of a listener */
     sni_op *in;               /* parked ACCEPT or RECV */
     sni_op *out;              /* parked CONNECT or SEND */

@@ -646,26 +646,26 @@ sni_stream_send(int fd, const sennit_bytes *parts, size_t count, size_t *size)
 }
 
 bool
-sni_stream_undelivered(int fd, const sni_address *address)
+sni_stream_undelivered(int fd, const sni_remote *peer)
 {
     int bytes = 0; /* not acknowledged */
 
     /* What is written to a unix socket is in its reader's queue at once. */
-    return address->kind != SNI_ADDRESS_IPC && ioctl(fd, SIOCOUTQ, &bytes) == 0 &&
-           bytes > 0;
+    return peer->kind != SNI_ADDRESS_IPC && ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
 }
 
 void
-sni_stream_peer_name(int fd, const sni_address *address, sni_peer_name *out)
+sni_stream_peer_name(int fd, const sni_remote *peer, sni_peer_name *out)
 {
     struct ucred who;
     socklen_t size = sizeof who;
 
-    *out = (sni_peer_name){ .address = *address, .uid = -1, .gid = -1, .pid = -1 };
-    sni_address_peer_text(address, out->text);
-    if (address->kind != SNI_ADDRESS_IPC)
+    *out = (sni_peer_name){
+        .address = sni_remote_address(peer), .uid = -1, .gid = -1, .pid = -1
+    };
+    sni_address_peer_text(&out->address, out->text);
+    if (peer->kind != SNI_ADDRESS_IPC)
         return;
-    out->address = (sni_address){ .kind = SNI_ADDRESS_IPC };
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
         return;
     out->uid = who.uid;

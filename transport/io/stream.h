@@ -78,9 +78,9 @@ sennit_err sni_stream_accepted(int fd, const sennit_sock_opts *opts, sni_address
 sennit_err sni_stream_recv(int fd, void *into, size_t room, size_t *size);
 sennit_err sni_stream_send(int fd, const sennit_bytes *parts, size_t count, size_t *size);
 
-/* As of sni_io_ops; `address` is the peer's, here and below. */
-bool sni_stream_undelivered(int fd, const sni_address *address);
-void sni_stream_peer_name(int fd, const sni_address *address, sni_peer_name *out);
+/* As of sni_io_ops. */
+bool sni_stream_undelivered(int fd, const sni_remote *peer);
+void sni_stream_peer_name(int fd, const sni_remote *peer, sni_peer_name *out);
 
 /* As of sni_io_ops. */
 sennit_err sni_interface_address(const char *name, bool ipv4, bool ipv6,

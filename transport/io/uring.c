@@ -388,7 +388,7 @@ take_held(uring_io *uring, sni_op *op)
     sennit_err err = SENNIT_EAGAIN;
 
     while (err == SENNIT_EAGAIN && held->count > 0) {
-        sni_address peer = { .kind = op->file->of.address.kind };
+        sni_address peer = { .kind = op->file->of.peer.kind };
         int fd = first_held(held);
 
         err = sni_stream_accepted(fd, op->opts, &peer, &op->why);
@@ -409,7 +409,7 @@ try_connect(sni_op *op)
 {
     sni_file *file = op->file;
     bool under_way;
-    sennit_err err = sni_stream_connect(file->of.fd, &file->of.address, &under_way);
+    sennit_err err = sni_stream_connect(file->of.fd, file->of.to, &under_way);
 
     if (err)
         return sni_op_done(op, err);
