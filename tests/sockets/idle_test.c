@@ -282,6 +282,36 @@ a_connection_that_has_carried_a_message_costs_no_more(void **state)
     close_world();
 }
 
+/* Nor is the ring of segments that an answer, or any other message, was queued in. */
+static void
+a_connection_that_has_sent_a_message_costs_no_more(void **state)
+{
+    enum { PEERS = 1000 };
+    unsigned peers = as_many_as_may_be_open(PEERS);
+    size_t before;
+    size_t grown;
+    sennit_msg msg;
+
+    (void)state;
+    open_world(SENNIT_BACKEND_EPOLL);
+    listen_at(SENNIT_PUSH, SENNIT_PULL, "ipc://*");
+    connect_up_to(peers);
+    sennit_msg_init(&msg);
+    before = held(&w.server);
+    for (unsigned i = 0; i < peers; i++) {
+        assert_int_equal(sennit_sock_send_bytes(w.listener, "x", 1, 0), SENNIT_OK);
+        sennit_sock_flush(w.listener);
+        assert_int_equal(sennit_sock_recv(w.connecter, &msg, 0), SENNIT_OK);
+    }
+    turn_both();
+    grown = held(&w.server) - before;
+    /* What the loop keeps for all of them. */
+    if (grown / peers > PER_BLOCK)
+        fail_msg("%zu octets more for each", grown / peers);
+    check_asleep(SENNIT_BACKEND_EPOLL);
+    close_world();
+}
+
 /* ---- making one ---------------------------------------------------------- */
 
 /* Over a unix socket what one end has written the other can read at once, so the numbers
@@ -320,6 +350,7 @@ main(void)
 {
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(a_connection_that_has_carried_a_message_costs_no_more),
+        cmocka_unit_test(a_connection_that_has_sent_a_message_costs_no_more),
         cmocka_unit_test(
             making_a_connection_costs_as_many_calls_and_blocks_as_written_here),
     };

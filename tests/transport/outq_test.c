@@ -18,6 +18,7 @@
 typedef struct fixture {
     test_alloc alloc;
     sni_chunk_pools pools;
+    sni_rings rings;
     sni_outq queue;
     uint8_t *wire; /* all bytes of all kept frames, in order */
     size_t wire_size;
@@ -38,6 +39,7 @@ fixture_try(fixture *f)
 {
     f->pools.small = sni_pool_new(&f->alloc.allocator, SNI_CHUNK_SMALL_BYTES, 8);
     f->pools.large = sni_pool_new(&f->alloc.allocator, SNI_CHUNK_BYTES, 8);
+    f->pools.rings = &f->rings;
     sni_outq_init(&f->queue, &f->alloc.allocator, &f->pools);
     return f->pools.small != NULL && f->pools.large != NULL;
 }
@@ -58,6 +60,7 @@ fixture_fini(fixture *f)
     sni_outq_fini(&f->queue);
     sni_pool_free(f->pools.small);
     sni_pool_free(f->pools.large);
+    sni_rings_fini(&f->rings, &f->alloc.allocator);
     wires_used[f->wire == wires[1]] = false;
     assert_int_equal(f->alloc.live_blocks, 0);
 }
@@ -1259,7 +1262,7 @@ a_message_is_cut_out_of_a_burst_without_memory(void **state)
 static void
 drop_scenario(test_alloc *alloc, void *arg)
 {
-    sni_chunk_pools pools;
+    sni_chunk_pools pools = { .rings = NULL };
     sni_outq queue;
     size_t lost = 0;
     bool ok;

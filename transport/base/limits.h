@@ -21,6 +21,10 @@
 /* The first chunk of a queue that was empty. */
 #define SNI_CHUNK_SMALL_BYTES 4096u
 
+/* What a loop keeps of the rings of queues that are empty. More are given back to the
+ * allocator. */
+#define SNI_RINGS_KEPT 256u
+
 /* What may wait to be sent to one peer before a send waits, unless the application says
  * otherwise: a thousand messages of 1 MiB are no queue that anybody wants. */
 #define SNI_SEND_HWM_BYTES (16u * 1024u * 1024u)

@@ -62,6 +62,7 @@ free_pools(sennit_loop *loop)
     sni_bodies_fini(&loop->bodies);
     sni_pool_free(loop->chunks.small);
     sni_pool_free(loop->chunks.large);
+    sni_rings_fini(&loop->rings, &loop->allocator);
 }
 
 static void
@@ -111,6 +112,7 @@ sni_loop_open_with(sennit_loop **out, const sennit_allocator *alloc,
         sni_pool_new(&loop->allocator, SNI_CHUNK_SMALL_BYTES, SMALL_CHUNKS_KEPT);
     loop->chunks.large =
         sni_pool_new(&loop->allocator, SNI_CHUNK_BYTES, LARGE_CHUNKS_KEPT);
+    loop->chunks.rings = &loop->rings;
     if (loop->recv_blocks == NULL || loop->chunks.small == NULL ||
         loop->chunks.large == NULL) {
         err = SENNIT_ENOMEM;

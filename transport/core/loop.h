@@ -60,6 +60,7 @@ struct sennit_loop {
     sni_block *returned;     /* messages that lay in it were given back, and ... */
     unsigned returned_count; /* ... so many of its references are not dropped yet */
     sni_chunk_pools chunks;
+    sni_rings rings;        /* of these */
     sni_vectors vectors;    /* for sends */
     sni_timers timers;      /* the library's own: deadlines, retries */
     sni_timers user_timers; /* the application's: fire in turns only */

@@ -25,6 +25,27 @@
 #define PUSHED_MAX 2u
 #define SPARE      1u
 
+/* A ring begins with so many. One that has grown stays its queue's, which will need it
+ * again. */
+#define RING_FIRST 8u
+
+typedef union sni_ring {
+    sni_segment segments[RING_FIRST]; /* of a queue, or ... */
+    union sni_ring *next;             /* ... of those kept */
+} sni_ring;
+
+void
+sni_rings_fini(sni_rings *rings, const sennit_allocator *alloc)
+{
+    while (rings->first != NULL) {
+        sni_ring *ring = rings->first;
+
+        rings->first = ring->next;
+        sni_release(alloc, ring);
+    }
+    rings->count = 0;
+}
+
 void
 sni_chunk_fini(sni_chunk *chunk)
 {
@@ -157,12 +178,51 @@ sni_outq_fini(sni_outq *queue)
     *queue = empty;
 }
 
+/* Takes a ring that was kept. False: there is none. */
+static bool
+borrow_ring(sni_outq *queue)
+{
+    sni_rings *rings = queue->pools->rings;
+
+    if (rings == NULL || rings->first == NULL)
+        return false;
+    queue->ring = rings->first->segments;
+    queue->capacity = RING_FIRST;
+    queue->first = 0;
+    rings->first = rings->first->next;
+    rings->count--;
+    return true;
+}
+
+/* The queue is empty: others may have its ring. */
+static inline void
+return_ring(sni_outq *queue)
+{
+    sni_rings *rings = queue->pools->rings;
+    sni_ring *ring = (sni_ring *)(void *)queue->ring;
+
+    if (rings == NULL || queue->capacity != RING_FIRST)
+        return;
+    queue->ring = NULL;
+    queue->capacity = 0;
+    queue->first = 0;
+    if (rings->count == SNI_RINGS_KEPT) {
+        sni_release(queue->alloc, ring);
+        return;
+    }
+    ring->next = rings->first;
+    rings->first = ring;
+    rings->count++;
+}
+
 /* The ring doubles, and what had wrapped around moves behind the old end. */
 static bool
 grow(sni_outq *queue, size_t more)
 {
     size_t old = queue->capacity;
 
+    if (queue->ring == NULL && more <= RING_FIRST && borrow_ring(queue))
+        return true;
     if (!sni_grow(queue->alloc, &queue->ring, &queue->capacity, queue->count + more,
                   sizeof *queue->ring))
         return false;
@@ -462,7 +522,7 @@ sni_outq_scattered(const sni_outq *queue, const sni_encoded *encoded)
     return last->block != encoded->block || last->end != encoded->begin;
 }
 
-/* An empty queue holds no chunk, so an idle peer costs no buffer. */
+/* An empty queue holds no chunk and no ring, so an idle peer costs no buffer. */
 static void
 release_if_empty(sni_outq *queue)
 {
@@ -471,6 +531,7 @@ release_if_empty(sni_outq *queue)
     SNI_ASSERT(queue->bytes == 0);
     SNI_ASSERT(queue->msgs == 0);
     sni_chunk_fini(&queue->chunk);
+    return_ring(queue);
 }
 
 /* Takes the newest `size` bytes back, a message that was not finished. */

@@ -14,11 +14,22 @@ typedef struct sni_chunk {
     size_t used;
 } sni_chunk;
 
+/* Rings of the first size, which empty queues have given back: a peer that was sent
+ * something once, and is idle, keeps none. Zero it first; it is the owner's of the
+ * queues, and no other thread's. */
+typedef struct sni_rings {
+    union sni_ring *first;
+    unsigned count;
+} sni_rings;
+
+void sni_rings_fini(sni_rings *rings, const sennit_allocator *alloc);
+
 /* Chunk storage of a loop. A queue begins with a small one, so that thousands of
  * peers with a message each cost a page each, and goes on with large ones. */
 typedef struct sni_chunk_pools {
     sni_pool *small;
     sni_pool *large;
+    sni_rings *rings; /* NULL: a queue keeps its own */
 } sni_chunk_pools;
 
 /* One frame, encoded once and shareable between queues: head (and small body) in
@@ -58,15 +69,15 @@ typedef struct sni_segment {
 typedef struct sni_outq {
     const sennit_allocator *alloc;
     const sni_chunk_pools *pools;
-    sni_segment *ring;
+    sni_segment *ring; /* NULL: none yet, or given back when the queue was empty */
     size_t capacity;
     size_t first;
     size_t count;
     sni_chunk chunk;
     size_t bytes;      /* waiting, heads included */
     size_t msgs;       /* finished messages waiting */
-    bool front_inside; /* the first segment's origin lies inside a message */
     size_t open_bytes; /* appended of the newest message while it is not finished */
+    bool front_inside; /* the first segment's origin lies inside a message */
     bool open;         /* the newest message is not finished */
     bool swallow;      /* the rest of the newest message is to be dropped */
     bool doomed;     /* ... or never will be: abandoned when it could not be taken back */
