@@ -1051,6 +1051,84 @@ a_hosted_socket_is_told_until_it_is_read(void **state)
     finish_hosted();
 }
 
+/* A thread that goes step by step with the test. */
+typedef struct stepper {
+    pthread_barrier_t step;
+    sennit_sock *pull;
+    sennit_sock *push;
+} stepper;
+
+static void
+take_step(stepper *s)
+{
+    (void)pthread_barrier_wait(&s->step);
+}
+
+static void *
+be_in_the_middle_of_messages(void *arg)
+{
+    stepper *s = arg;
+    sennit_msg msg;
+
+    sennit_msg_init(&msg);
+    assert_int_equal(sennit_sock_recv(s->pull, &msg, 0), SENNIT_OK);
+    assert_true(sennit_msg_more(&msg));
+    assert_int_equal(sennit_sock_send_bytes(s->push, "x", 1, SENNIT_MORE), SENNIT_OK);
+    take_step(s);
+    take_step(s);
+    assert_int_equal(sennit_sock_recv(s->pull, &msg, 0), SENNIT_OK);
+    assert_false(sennit_msg_more(&msg));
+    assert_int_equal(sennit_sock_send_bytes(s->push, "y", 1, 0), SENNIT_OK);
+    sennit_msg_fini(&msg);
+    return NULL;
+}
+
+static void
+what_another_thread_is_in_the_middle_of_is_not_told(void **state)
+{
+    stepper s = { 0 };
+    uint64_t readable;
+    uint64_t writable;
+    pthread_t thread;
+    sennit_sock *push;
+    sennit_sock *pull;
+    char octet;
+
+    (void)state;
+    begin_hosted(NULL);
+    join_hosted(&push, &s.pull, NULL);
+    pull = net_sock(&n, SENNIT_PULL, NULL);
+    assert_int_equal(sennit_sock_bind(pull, "tcp://127.0.0.1:*"), SENNIT_OK);
+    s.push = hosted_sock(SENNIT_PUSH, NULL);
+    net_connect(s.push, sennit_sock_last_endpoint(pull));
+    assert_int_equal(sennit_sock_wait_connections(pull, 1, DEADLINE_MS), SENNIT_OK);
+    assert_int_equal(pthread_barrier_init(&s.step, NULL, 2), 0);
+    readable = add_sock(s.pull, SENNIT_READABLE);
+    writable = add_sock(s.push, SENNIT_WRITABLE);
+    net_send(push, "a|b");
+    net_send(push, "c|d");
+    sennit_sock_flush(push);
+    assert_int_equal(pthread_create(&thread, NULL, be_in_the_middle_of_messages, &s), 0);
+    take_step(&s);
+    assert_int_equal(try_wait(), SENNIT_EAGAIN);
+    /* Nor if it is added only now. */
+    assert_int_equal(sennit_poller_remove(p, readable), SENNIT_OK);
+    readable = add_sock(s.pull, SENNIT_READABLE);
+    assert_int_equal(try_wait(), SENNIT_EAGAIN);
+    take_step(&s);
+    assert_int_equal(await(readable), SENNIT_READABLE);
+    assert_int_equal(await(writable), SENNIT_WRITABLE);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    /* The rest of a message of one's own is. */
+    assert_int_equal(sennit_sock_recv_bytes(s.pull, &octet, 1, NULL, 0), SENNIT_OK);
+    assert_int_equal(octet, 'c');
+    assert_int_equal(await(readable), SENNIT_READABLE);
+    assert_int_equal(sennit_sock_recv_bytes(s.pull, &octet, 1, NULL, 0), SENNIT_OK);
+    assert_int_equal(octet, 'd');
+    pthread_barrier_destroy(&s.step);
+    finish_hosted();
+}
+
 static void
 a_hosted_socket_is_writable_while_it_has_room(void **state)
 {
@@ -1420,6 +1498,7 @@ main(void)
         cmocka_unit_test(calls_and_timers_of_its_loops_run_in_a_wait),
         cmocka_unit_test(two_loops_of_a_thread_talk_through_one_wait),
         cmocka_unit_test(a_hosted_socket_is_told_until_it_is_read),
+        cmocka_unit_test(what_another_thread_is_in_the_middle_of_is_not_told),
         cmocka_unit_test(a_hosted_socket_is_writable_while_it_has_room),
         cmocka_unit_test(events_of_a_hosted_socket_are_told_until_they_are_read),
         cmocka_unit_test(hosted_sockets_that_another_thread_closes_are_told),

@@ -507,6 +507,7 @@ passed(sennit_sock *sock, uintptr_t *thread, bool more)
     if (!more && *thread != 0 && sock->calls > 0)
         sni_drive_changed(sock->loop->drive, sock);
     *thread = more ? (uintptr_t)pthread_self() : 0;
+    sni_watch_mark(sock);
 }
 
 sennit_err

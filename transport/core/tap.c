@@ -77,10 +77,19 @@ each(sennit_sock *sock, void (*fn)(sennit_sock *sock, sni_tap *tap, unsigned rea
     }
 }
 
+/* While a thread is in the middle of a message, all others' calls say EAGAIN: they are
+ * not told of what is for that one. */
+static unsigned
+kept_from(const sni_tap *tap, uintptr_t thread, unsigned bit)
+{
+    return thread != 0 && thread != tap->thread ? bit : 0;
+}
+
 static void
 update(sennit_sock *sock, sni_tap *tap, unsigned ready)
 {
-    (void)sock;
+    ready &= ~(kept_from(tap, sock->receiver, SENNIT_READABLE) |
+               kept_from(tap, sock->sender, SENNIT_WRITABLE));
     say(tap, ready | (sni_tap_ready(tap) & SNI_TAP_SHUT));
 }
 
@@ -128,6 +137,7 @@ sni_tap_open(sni_tap **out, sennit_sock *sock, sni_tap_bell *bell)
     atomic_init(&tap->ready, 0);
     atomic_init(&tap->dropped, false);
     atomic_fetch_add_explicit(&bell->refs, 1, memory_order_relaxed);
+    tap->thread = (uintptr_t)pthread_self();
     tap->bell = bell;
     sni_link_init(&tap->of_sock);
     sni_list_push(&sock->taps, &tap->of_sock);

@@ -3,6 +3,7 @@
 #define SENNIT_CORE_TAP_H
 
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "base/list.h"
 #include "io/poll.h"
@@ -29,10 +30,11 @@ typedef struct sni_tap {
     atomic_uint refs;
     atomic_uint ready; /* as sennit_sock_ready() says it, or SENNIT_GONE; SNI_TAP_SHUT */
     atomic_bool dropped;
+    uintptr_t thread; /* the poller's, which alone is told of the rest of its message */
     sni_tap_bell *bell;
 } sni_tap;
 
-/* Thread: inside the socket's loop. Errors: ENOMEM. */
+/* Thread: the poller's, inside the socket's loop. Errors: ENOMEM. */
 sennit_err sni_tap_open(sni_tap **out, sennit_sock *sock, sni_tap_bell *bell);
 
 /* The poller wants to hear no more. Thread: its own. */

@@ -16,7 +16,8 @@
  * loops of its sockets must be that thread's; those of hosted loops may be in pollers of
  * several threads, and another thread may close them: also while it waits. Of those that
  * wait for the same message one gets it, and the others' receive says EAGAIN, so use
- * SENNIT_DONTWAIT. */
+ * SENNIT_DONTWAIT. While a thread is in the middle of a message, no other one is told
+ * that the socket is readable (or, when it sends, writable). */
 
 #include "sennit/sennit.h"
 
@@ -85,7 +86,8 @@ SENNIT_API sennit_err sennit_poller_add_timer(sennit_poller *poller, sennit_time
 SENNIT_API sennit_err sennit_poller_change(sennit_poller *poller, uint64_t id,
                                            unsigned interest);
 
-/* Starts a timer anew, also one that is due. Errors: ENOENT, ENOTSUP (no timer). */
+/* Starts a timer anew, also one that is due.
+ * Errors: ENOENT, ENOTSUP (no timer), ENOMEM (it is not running then). */
 SENNIT_API sennit_err sennit_poller_restart(sennit_poller *poller, uint64_t id,
                                             sennit_time delay_ns,
                                             sennit_time interval_ns);

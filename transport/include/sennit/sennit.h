@@ -14,13 +14,15 @@
  * A hosted loop (sennit_loop_opts.hosted) and its sockets may be used by any threads,
  * also one socket by several at once. Each call is whole: one is inside at a time, and a
  * frame with SENNIT_MORE keeps other threads' frames out until the thread has sent (or
- * received) the last of the message. A call that waits lets the others in, and waits for
- * the kernel itself, so nothing is handed from thread to thread. A thread of the loop's
- * own goes on while nobody waits: connects, heartbeats, what was gathered, timers, posted
- * calls. Callbacks run on whichever thread does that, one at a time and under no lock of
- * the library; they may call everything but what waits (ESTATE). What a callback sends
- * leaves when it is over, and what others wait for comes then, so it should be brief.
- * sennit_timer_stop(), sennit_sock_on_ready(), sennit_sock_close() and
+ * received) the last of the message. If that thread gives up in between, they are out for
+ * good, and only closing the socket helps: so it finishes what it has begun, or it sends
+ * whole messages with sennit_sock_send_many(). A call that waits lets the others in, and
+ * waits for the kernel itself, so nothing is handed from thread to thread. A thread of
+ * the loop's own goes on while nobody waits: connects, heartbeats, what was gathered,
+ * timers, posted calls. Callbacks run on whichever thread does that, one at a time and
+ * under no lock of the library; they may call everything but what waits (ESTATE). What a
+ * callback sends leaves when it is over, and what others wait for comes then, so it
+ * should be brief. sennit_timer_stop(), sennit_sock_on_ready(), sennit_sock_close() and
  * sennit_loop_close() on another thread wait until a callback for that timer or socket,
  * or of that loop, is over: hold no lock that it takes, there and in calls that wait.
  * Closing a socket, or the loop, ends calls that wait on it with ECLOSED; no call may
