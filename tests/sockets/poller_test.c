@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "sennit/poller.h"
 
 #define MAX_EVENTS 32
@@ -346,6 +347,30 @@ a_flooded_socket_hides_nothing_else(void **state)
 }
 
 /* ---- changing ---------------------------------------------------------- */
+
+/* One look at a socket throws away no more than its bound, and what it asks for is behind
+ * many of them, when nothing arrives any more. */
+static void
+what_is_thrown_away_hides_nothing_that_is_behind_it(void **state)
+{
+    sennit_sock *dealer;
+    sennit_sock *rep;
+    uint64_t id;
+
+    (void)state;
+    begin();
+    rep = net_sock(&n, SENNIT_REP, NULL);
+    dealer = net_sock(&n, SENNIT_DEALER, NULL);
+    net_join(&n, rep, dealer, TCP);
+    id = add_sock(rep, SENNIT_READABLE);
+    for (unsigned i = 0; i < SNI_FETCH_FRAMES_MAX * 7 / 2; i++)
+        net_send(dealer, "no request");
+    net_send(dealer, "|request");
+    wait_some(MAX_EVENTS);
+    assert_int_equal(told_of(id), SENNIT_READABLE);
+    assert_string_equal(net_recv(rep), "request");
+    finish();
+}
 
 static void
 interest_can_be_changed_and_left_out(void **state)
@@ -1477,6 +1502,7 @@ main(void)
         cmocka_unit_test(events_of_a_socket_are_told),
         cmocka_unit_test(with_room_for_few_each_has_its_turn),
         cmocka_unit_test(a_flooded_socket_hides_nothing_else),
+        cmocka_unit_test(what_is_thrown_away_hides_nothing_that_is_behind_it),
         cmocka_unit_test(interest_can_be_changed_and_left_out),
         cmocka_unit_test(what_was_removed_is_not_told_and_its_id_is_nobody_s),
         cmocka_unit_test(a_socket_and_a_descriptor_may_be_added_twice),

@@ -720,17 +720,13 @@ look(sennit_poller *poller, sennit_time until, bool *woken)
     return err;
 }
 
-/* Turns the loops that have something to do as it is: what was sent leaves before a wait.
- * Gives: when there is more to do. */
+/* Turns the loops that have something to do as it is: what was sent leaves before a
+ * wait. */
 static sennit_err
-turn_due(sennit_poller *poller, sennit_time until, sennit_time *next)
+turn_due(sennit_poller *poller)
 {
-    sennit_err err;
-
-    (void)next_time(poller, until);
-    err = turn_loops(poller, sni_poll_now());
-    *next = next_time(poller, until);
-    return err;
+    (void)next_time(poller, 0);
+    return turn_loops(poller, sni_poll_now());
 }
 
 /* Turns, looks, turns again for what the loops have got meanwhile, and tells. A loop that
@@ -739,14 +735,16 @@ static sennit_err
 wait_once(sennit_poller *poller, sennit_poller_event *out, size_t max, sennit_time until,
           size_t *told, bool *woken)
 {
-    sennit_time next;
-    sennit_err err = turn_due(poller, until, &next);
+    sennit_err err = turn_due(poller);
     sennit_err looked;
 
     if (err)
         return err;
     expire(poller);
-    looked = look(poller, is_any_ready(poller) ? 0 : next, woken);
+    /* A look at a socket may stop at its bound: its loop has something to do then. */
+    if (is_any_ready(poller))
+        until = 0;
+    looked = look(poller, next_time(poller, until), woken);
     err = turn_loops(poller, sni_poll_now());
     if (err)
         return err;
