@@ -25,7 +25,8 @@ look(sennit_loop *loop, sni_note *note)
 {
     sni_call_ring *ring = SNI_OWNER_OF(note, sni_call_ring, note);
 
-    /* What it was woken for may have run already, and then nothing would wake it again. */
+    /* What it was woken for may have run already, and then nothing would wake it again.
+     */
     if (sni_channel_look(&ring->calls) > 0 || !sni_channel_sleep(&ring->calls))
         set_due(loop, ring);
 }

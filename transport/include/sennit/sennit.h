@@ -325,7 +325,10 @@ typedef struct sennit_loop_opts {
  * had: sennit_backend_probe() says why), EINVAL (allocator with only some functions set;
  * spin_us; no such backend, also in SENNIT_BACKEND), ENOTSUP also of spin_us where this
  * thread may use one processor only, ESTATE (the context is inherited from before a
- * fork). */
+ * fork). Memory: what bodies have taken is kept for the next ones until the loop is
+ * closed, up to 16 MiB for each of the sizes 256 octets, 512 and so on to 1 MiB that were
+ * in use at once, and that again where other threads give them back; larger ones are not
+ * kept. So many loops with bursts of all sizes are many times that. */
 SENNIT_API sennit_err sennit_loop_open(sennit_loop **out,
                                        const sennit_loop_opts *opts) SENNIT_MUST_CHECK;
 
@@ -903,7 +906,9 @@ SENNIT_API unsigned sennit_sock_ready(sennit_sock *sock);
  * something to do, its timers included. When it is, call sennit_sock_ready(), which does
  * that first (callbacks of the loop run inside; errors of that turn are told by the next
  * call), or receive until EAGAIN; nothing else is needed, neither a timeout nor
- * sennit_loop_fd(). A closed socket's is readable until it is gone. The socket owns the
+ * sennit_loop_fd(). Of a hosted loop it does not know who asks: it is readable also while
+ * another thread is in the middle of a message, the rest of which is for that one (a
+ * poller knows). A closed socket's is readable until it is gone. The socket owns the
  * descriptor: poll it, and nothing else. A second call changes `interest`. Gives: `*fd`.
  * Errors: EINVAL, EMFILE, ENOMEM, ECLOSED, ETHREAD. */
 SENNIT_API sennit_err sennit_sock_fd(sennit_sock *sock, unsigned interest,
