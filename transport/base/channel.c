@@ -485,6 +485,9 @@ sni_channel_pull(sni_channel *channel, sni_msg *msg, sni_bodies *bodies)
         msg->u.view.data = ref.data;
         msg->u.view.size = ref.size;
         msg->u.view.block = ref.block;
+    } else if (head->size <= SENNIT_MSG_INLINE_MAX) {
+        msg->small_size = (uint8_t)head->size;
+        sni_body_copy(msg->u.small, head + 1, head->size);
     } else {
         sennit_err err = sni_msg_init_copy(msg, sni_bytes(head + 1, head->size), bodies);
 

@@ -112,6 +112,14 @@ void sni_channel_sent(sni_channel *channel, uint64_t msgs, uint64_t bytes);
  * acknowledgement will say that we wait, when half of it is gone. */
 bool sni_channel_full(sni_channel *channel, uint64_t msgs_max, uint64_t bytes_max);
 
+/* With a limit of `msgs_max` (0: none) alone it is not full, by the last look, while less
+ * than so many messages in all are handed over. */
+static inline uint64_t
+sni_channel_room_until(const sni_channel *channel, uint64_t msgs_max)
+{
+    return msgs_max == 0 ? UINT64_MAX : channel->acked_seen + msgs_max;
+}
+
 /* Whether nothing is handed over and not acknowledged. */
 bool sni_channel_drained(const sni_channel *channel);
 

@@ -209,6 +209,7 @@ sni_couple_met(sni_pipe *pipe)
     sni_half *half = ours(pipe);
 
     end->met = true;
+    end->room_until = 0;
     end->ready_at = sni_loop_now(pipe->loop);
     sni_msgq_fini(&pipe->inq);
     pipe->inq = half->early;
@@ -312,6 +313,7 @@ void
 sni_couple_look(sni_pipe *pipe)
 {
     SNI_ASSERT(pipe->inproc->met);
+    pipe->inproc->room_until = 0; /* their marks may have moved */
     if (pipe->sock->pattern.ops->take != NULL)
         hear(pipe);
     else if (sni_channel_look(&ours(pipe)->in) == 0)
@@ -351,6 +353,7 @@ void
 sni_couple_tell_marks(sni_pipe *pipe)
 {
     set_marks(ours(pipe), &pipe->sock->opts);
+    pipe->inproc->room_until = 0;
     if (pipe->inproc->met && !pipe->inproc->parted)
         sni_couple_ring(pipe->inproc->couple, !pipe->inproc->side);
 }
@@ -473,13 +476,14 @@ sum(uint64_t our_mark, uint64_t their_mark)
     return our_mark == 0 || their_mark == 0 ? 0 : our_mark + their_mark;
 }
 
-bool
-sni_couple_full(const sni_pipe *pipe)
+SNI_RARE static bool
+look_for_room(const sni_pipe *pipe)
 {
     const sennit_sock_opts *opts = &pipe->sock->opts;
     sni_half *half = theirs(pipe);
     uint64_t msgs = (uint64_t)opts->send_hwm_msgs;
     uint64_t bytes = sni_pipe_send_mark(pipe);
+    bool full;
 
     if (pipe->inproc->met) {
         msgs = sum(msgs, (uint64_t)atomic_load_explicit(&half->recv_hwm_msgs,
@@ -487,7 +491,15 @@ sni_couple_full(const sni_pipe *pipe)
         bytes =
             sum(bytes, atomic_load_explicit(&half->recv_hwm_bytes, memory_order_relaxed));
     }
-    return sni_channel_full(&half->in, msgs, bytes);
+    full = sni_channel_full(&half->in, msgs, bytes);
+    pipe->inproc->room_until = bytes == 0 ? sni_channel_room_until(&half->in, msgs) : 0;
+    return full;
+}
+
+bool
+sni_couple_full(const sni_pipe *pipe)
+{
+    return theirs(pipe)->in.sent >= pipe->inproc->room_until && look_for_room(pipe);
 }
 
 bool

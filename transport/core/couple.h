@@ -92,7 +92,7 @@ void sni_couple_look(sni_pipe *pipe);
  * the other one is told. */
 void sni_couple_part(sni_pipe *pipe, sennit_err err, const char *reason);
 
-/* What counts at the other end has changed: our marks. */
+/* What counts at the other end has changed, and here: our marks. */
 void sni_couple_tell_marks(sni_pipe *pipe);
 
 /* The body may be borrowed if it is one that a channel copies. */

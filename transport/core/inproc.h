@@ -30,6 +30,7 @@ typedef struct sni_inproc {
     size_t greeted;      /* messages of ours that came before all others */
     uint64_t early_msgs; /* to a couple that has not met: nobody has them yet */
     uint64_t early_bytes;
+    uint64_t room_until;    /* so many sent to a couple, and not more, surely fit */
     uint64_t written_bytes; /* of the message being sent to a couple */
     uint64_t read_bytes;    /* of the one being pulled */
     size_t control_msgs;    /* subscriptions in the inq, which are not messages */

@@ -269,9 +269,9 @@ void
 sni_pipe_apply_opts(sni_pipe *pipe)
 {
     sni_fresh_begin(pipe);
-    sni_pipe_update_writable(pipe);
     if (pipe->inproc != NULL)
         sni_inproc_marks_moved(pipe);
+    sni_pipe_update_writable(pipe);
     if (pipe->session != NULL && pipe->session->ready && !pipe->session->recv.pending)
         sni_session_receive(pipe->session);
 }
