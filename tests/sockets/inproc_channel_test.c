@@ -156,7 +156,10 @@ a_small_body_is_copied_and_a_large_one_is_not(void **state)
         block = sni_block_new(&alloc.allocator, sizes[i]);
         assert_non_null(block);
         memcpy(block->data, octets, sizes[i]);
-        sni_msg_init_view(&msg, block->data, sizes[i], block, false, 0);
+        msg = (sni_msg){ .small_size = SNI_MSG_VIEW };
+        msg.u.view.data = block->data;
+        msg.u.view.size = sizes[i];
+        msg.u.view.block = sni_block_ref(block);
         assert_int_equal(sni_channel_push(&channel, &msg, false), SENNIT_OK);
         assert_int_equal(sni_block_sole(block), sizes[i] <= SNI_CHANNEL_COPY_MAX);
         (void)sni_channel_publish(&channel);
