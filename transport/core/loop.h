@@ -124,6 +124,10 @@ sennit_time sni_loop_wants_turn(const sennit_loop *loop);
 /* Whether several threads take turns in it: as sni_pool_share(). */
 void sni_loop_share(sennit_loop *loop, bool shared);
 
+/* Whether calls wait for a turn, among them those behind one that runs and waits. Their
+ * wake may have been heard already, by somebody who runs none. */
+bool sni_loop_has_posted(const sennit_loop *loop);
+
 /* Closes all its sockets. */
 void sni_loop_close_socks(sennit_loop *loop);
 
