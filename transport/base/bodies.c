@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
-#include "base/limits.h"
 
 /* A little more than a power of two, so that a body of one fits with its head, or with
  * the end of the frame before it. */
@@ -21,6 +20,7 @@ sni_bodies_init(sni_bodies *bodies, const sennit_allocator *alloc)
 void
 sni_bodies_fini(sni_bodies *bodies)
 {
+    sni_bodies_settle(bodies);
     for (size_t i = 0; i < SNI_BODY_CLASSES; i++)
         sni_pool_free(bodies->classes[i]);
     sni_bodies_init(bodies, bodies->alloc);
@@ -57,8 +57,17 @@ class_of(sni_bodies *bodies, size_t size)
     return pool;
 }
 
+void
+sni_bodies_settle(sni_bodies *bodies)
+{
+    if (bodies->returned_count > 0)
+        sni_block_unref_many(bodies->returned, bodies->returned_count);
+    bodies->returned = NULL;
+    bodies->returned_count = 0;
+}
+
 sni_block *
-sni_bodies_take(sni_bodies *bodies, size_t size)
+sni_bodies_take_fresh(sni_bodies *bodies, size_t size)
 {
     sni_pool *pool;
 

@@ -35,7 +35,10 @@ sni_body_copy(void *to, const void *from, size_t size)
     uint8_t *out = (uint8_t *)to;
     const uint8_t *in = (const uint8_t *)from;
 
-    if (size >= 16 && size <= 32) {
+    if (size > 32 && size <= 64) {
+        memcpy(out, in, 32);
+        memcpy(out + size - 32, in + size - 32, 32);
+    } else if (size >= 16 && size <= 32) {
         memcpy(out, in, 16);
         memcpy(out + size - 16, in + size - 16, 16);
     } else if (size >= 8 && size < 16) {

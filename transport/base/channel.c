@@ -470,6 +470,20 @@ pass(sni_channel *channel, const record *head)
     channel->pulled += !head->more;
 }
 
+/* A body too large for the message itself. */
+static inline sennit_err
+copy_out(const record *head, sni_msg *msg, sni_bodies *bodies)
+{
+    sni_block *block = bodies != NULL ? sni_bodies_take(bodies, head->size)
+                                      : sni_block_new(&sni_alloc_default, head->size);
+
+    if (block == NULL)
+        return SENNIT_ENOMEM;
+    sni_body_copy(block->data, head + 1, head->size);
+    sni_msg_init_view(msg, block->data, head->size, block, head->more, head->peer);
+    return SENNIT_OK;
+}
+
 sennit_err
 sni_channel_pull(sni_channel *channel, sni_msg *msg, sni_bodies *bodies)
 {
@@ -489,7 +503,7 @@ sni_channel_pull(sni_channel *channel, sni_msg *msg, sni_bodies *bodies)
         msg->small_size = (uint8_t)head->size;
         sni_body_copy(msg->u.small, head + 1, head->size);
     } else {
-        sennit_err err = sni_msg_init_copy(msg, sni_bytes(head + 1, head->size), bodies);
+        sennit_err err = copy_out(head, msg, bodies);
 
         if (err)
             return err;
@@ -549,9 +563,8 @@ sni_channel_close(sni_channel *channel)
     return sni_channel_unread(channel);
 }
 
-/* Whether the producer waits for what is not acknowledged yet. May be behind. */
-static bool
-is_awaited(sni_channel *channel)
+bool
+sni_channel_awaited(sni_channel *channel)
 {
     uint64_t word = atomic_load_explicit(&channel->acked, memory_order_relaxed);
 
@@ -561,13 +574,11 @@ is_awaited(sni_channel *channel)
 }
 
 bool
-sni_channel_ack(sni_channel *channel, uint64_t msgs, uint64_t bytes, uint64_t step)
+sni_channel_tell_acked(sni_channel *channel)
 {
     uint64_t word;
 
-    channel->unacked += msgs;
-    channel->unacked_bytes += bytes;
-    if (channel->unacked == 0 || (channel->unacked < step && !is_awaited(channel)))
+    if (channel->unacked == 0)
         return false;
     atomic_store_explicit(
         &channel->acked_bytes,

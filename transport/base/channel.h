@@ -148,8 +148,22 @@ bool sni_channel_sleep(sni_channel *channel);
 /* No more than what is published by now will be read; gives that as look does. */
 uint64_t sni_channel_close(sni_channel *channel);
 
+/* Tells what was acknowledged. True: the producer waits for that: wake it. */
+bool sni_channel_tell_acked(sni_channel *channel);
+
+/* Whether the producer waits for what is not told yet. May be behind. */
+bool sni_channel_awaited(sni_channel *channel);
+
 /* What was handed over is gone from here. It is told when `step` messages are (1: at
  * once). True: the producer waits for that: wake it. */
-bool sni_channel_ack(sni_channel *channel, uint64_t msgs, uint64_t bytes, uint64_t step);
+static inline bool
+sni_channel_ack(sni_channel *channel, uint64_t msgs, uint64_t bytes, uint64_t step)
+{
+    channel->unacked += msgs;
+    channel->unacked_bytes += bytes;
+    if (channel->unacked < step && !sni_channel_awaited(channel))
+        return false;
+    return sni_channel_tell_acked(channel);
+}
 
 #endif /* SENNIT_BASE_CHANNEL_H */

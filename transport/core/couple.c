@@ -23,13 +23,13 @@
 static sni_half *
 ours(const sni_pipe *pipe)
 {
-    return &pipe->inproc->couple->halves[pipe->inproc->side];
+    return pipe->inproc->ours;
 }
 
 static sni_half *
 theirs(const sni_pipe *pipe)
 {
-    return &pipe->inproc->couple->halves[!pipe->inproc->side];
+    return pipe->inproc->theirs;
 }
 
 /* ---- the couple -------------------------------------------------------- */
@@ -59,6 +59,8 @@ take_place(sni_couple *couple, unsigned side, sni_pipe *pipe)
     set_marks(half, &sock->opts);
     pipe->inproc->couple = couple;
     pipe->inproc->side = side;
+    pipe->inproc->ours = half;
+    pipe->inproc->theirs = &couple->halves[!side];
 }
 
 sennit_err
@@ -199,6 +201,8 @@ sni_couple_leave(sni_pipe *pipe)
 
     ours(pipe)->pipe = NULL;
     pipe->inproc->couple = NULL;
+    pipe->inproc->ours = NULL;
+    pipe->inproc->theirs = NULL;
     sni_couple_unref(couple);
 }
 

@@ -26,7 +26,9 @@ typedef struct sni_inproc {
     sennit_time ready_at;
     sennit_err err; /* why it ends */
     const char *reason;
-    unsigned side;       /* of the couple */
+    unsigned side; /* of the couple, whose halves are ... */
+    struct sni_half *ours;
+    struct sni_half *theirs;
     size_t greeted;      /* messages of ours that came before all others */
     uint64_t early_msgs; /* to a couple that has not met: nobody has them yet */
     uint64_t early_bytes;

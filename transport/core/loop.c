@@ -135,15 +135,6 @@ sni_loop_hear_shutdown(sennit_loop *loop)
         sni_drive_wake_all(loop->drive);
 }
 
-void
-sni_loop_drop_returned(sennit_loop *loop)
-{
-    if (loop->returned_count > 0)
-        sni_block_unref_many(loop->returned, loop->returned_count);
-    loop->returned = NULL;
-    loop->returned_count = 0;
-}
-
 /* True when there was something to write. In a turn each gets its share; outside of one
  * nobody waits for the rest. */
 static bool
@@ -296,7 +287,8 @@ reap(sennit_loop *loop, sennit_time until)
     sni_op *done[SNI_TURN_COMPLETIONS];
     int count;
 
-    sni_loop_drop_returned(loop);
+    /* Nothing is kept while it waits. */
+    sni_bodies_settle(&loop->bodies);
     if (loop->drive != NULL && until > 0) {
         if (!sni_drive_wait_kernel(loop->drive, until))
             return -1;

@@ -57,8 +57,6 @@ struct sennit_loop {
     char notice[256]; /* why that is not what was asked for; "" */
     sni_pool *recv_blocks;
     sni_bodies bodies;
-    sni_block *returned;     /* messages that lay in it were given back, and ... */
-    unsigned returned_count; /* ... so many of its references are not dropped yet */
     sni_chunk_pools chunks;
     sni_rings rings;        /* of these */
     sni_vectors vectors;    /* for sends */
@@ -130,30 +128,6 @@ bool sni_loop_has_posted(const sennit_loop *loop);
 
 /* Closes all its sockets. */
 void sni_loop_close_socks(sennit_loop *loop);
-
-/* What receivers have given back is dropped: before it waits, at the latest. */
-void sni_loop_drop_returned(sennit_loop *loop);
-
-/* A receiver gives back the message it had. Of many that lie in one block the references
- * are dropped together: each by itself is an atomic operation. Memory that is not
- * recycled goes at once; who has lent it may wait for that. */
-static inline void
-sni_loop_return(sennit_loop *loop, const sni_msg *msg)
-{
-    sni_block *block = sni_msg_block(msg);
-
-    if (block == NULL)
-        return;
-    if (block->pool == NULL) {
-        sni_block_unref(block);
-        return;
-    }
-    if (block != loop->returned) {
-        sni_loop_drop_returned(loop);
-        loop->returned = block;
-    }
-    loop->returned_count++;
-}
 
 /* A frame was handed out: serves now and then. */
 void sni_loop_taken(sennit_loop *loop);

@@ -44,7 +44,6 @@ notice(sennit_loop *loop, const char *why, const sennit_loop_opts *opts)
 static void
 free_pools(sennit_loop *loop)
 {
-    sni_loop_drop_returned(loop);
     sni_pool_free(loop->recv_blocks);
     sni_bodies_fini(&loop->bodies);
     sni_pool_free(loop->chunks.small);

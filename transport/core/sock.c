@@ -687,6 +687,7 @@ static inline sennit_err
 receive_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
 {
     sni_msg taken;
+    sni_block *old;
     sennit_err err;
 
     if ((msg == NULL) | ((flags & ~SENNIT_DONTWAIT) != 0))
@@ -697,7 +698,9 @@ receive_frame(sennit_sock *sock, sennit_msg *msg, unsigned flags)
         err = pull_again(sock, &taken, flags, err);
     if (err)
         return err;
-    sni_loop_return(sock->loop, sni_msg_of(msg));
+    old = sni_msg_block(sni_msg_of(msg));
+    if (old != NULL)
+        sni_bodies_return(&sock->loop->bodies, old);
     *sni_msg_of(msg) = taken;
     if (!taken.more)
         touch(sock);
