@@ -203,7 +203,7 @@ keys_of_a_megabyte_and_chains_of_prefixes_need_no_stack(void **state)
 
 #define MODEL_KEYS   200
 #define MODEL_OWNERS 6
-#define KEY_MAX      12
+#define KEY_MAX      20
 
 typedef struct model_key {
     uint8_t data[KEY_MAX];
@@ -480,34 +480,52 @@ each_stops_at_the_first_error(void **state)
 
 /* ---- memory --------------------------------------------------------- */
 
-static const char *const scenario_keys[] = { "news.nl", "news", "news.be",
-                                             "ne",      "",     "news.n" };
-#define SCENARIO_KEYS (sizeof scenario_keys / sizeof scenario_keys[0])
+/* Of edges that lie in their node and those that do not, and of one owner or two. */
+static const struct {
+    const char *key;
+    int owner;
+} scenario[] = {
+    { "news.sports.nl", 0 },
+    { "news.sports.nl.ajax", 1 },
+    { "news.sports", 0 },
+    { "news.sports.be", 0 },
+    { "ne", 0 },
+    { "", 0 },
+    { "news.sports.nl", 1 },
+    { "news.sports.n", 0 },
+    { "news.sports.nl", 2 },
+};
+#define SCENARIO (sizeof scenario / sizeof scenario[0])
 
 /* After a failed add the trie must answer as before it, and stay usable. */
 static void
 trie_scenario(test_alloc *alloc, void *arg)
 {
-    bool there[SCENARIO_KEYS] = { false };
+    bool there[SCENARIO] = { false };
     sni_trie trie;
     uint32_t count;
 
     (void)arg;
     sni_trie_init(&trie, &alloc->allocator);
-    for (size_t i = 0; i < SCENARIO_KEYS; i++) {
+    for (size_t i = 0; i < SCENARIO; i++) {
+        int o = scenario[i].owner;
         uint64_t failed = alloc->failed;
 
-        there[i] = sni_trie_add(&trie, text(scenario_keys[i]), &owners[0], &held[0],
+        there[i] = sni_trie_add(&trie, text(scenario[i].key), &owners[o], &held[o],
                                 &count) == SENNIT_OK;
         assert_int_equal(there[i], alloc->failed == failed);
         for (size_t k = 0; k <= i; k++)
-            assert_int_equal(sni_trie_find(&trie, text(scenario_keys[k])) != NULL,
-                             there[k]);
+            assert_int_equal(
+                sni_trie_count(&trie, text(scenario[k].key), &owners[scenario[k].owner]),
+                there[k]);
     }
-    for (size_t i = 0; i < SCENARIO_KEYS; i++)
-        assert_int_equal(sni_trie_remove(&trie, text(scenario_keys[i]), &owners[0],
-                                         &held[0], false, &count) == SENNIT_OK,
+    for (size_t i = 0; i < SCENARIO; i++) {
+        int o = scenario[i].owner;
+
+        assert_int_equal(sni_trie_remove(&trie, text(scenario[i].key), &owners[o],
+                                         &held[o], false, &count) == SENNIT_OK,
                          there[i]);
+    }
     assert_int_equal(trie.keys, 0);
     assert_int_equal(trie.entries, 0);
     sni_trie_fini(&trie);

@@ -22,25 +22,96 @@ typedef struct trie_entry {
 
 _Static_assert(sizeof(trie_entry) == 16, "an entry fits four to a cache line");
 
+/* Most edges are short and most keys have one owner: they lie in the node itself. */
+#define NEAR_BYTES sizeof(uint8_t *)
+
 struct sni_trie_node {
     sni_trie_node *parent;
-    uint8_t *edge;
     sni_trie_node **children;
-    trie_entry *entries;
+    union {
+        uint8_t near[NEAR_BYTES];
+        uint8_t *far; /* when edge_size is over NEAR_BYTES */
+    } edge;
+    union {
+        trie_entry one;
+        trie_entry *many; /* when entries_capacity is not 0 */
+    } entries;
     uint32_t edge_size;
     uint16_t children_count; /* at most one for each octet */
     uint16_t children_capacity;
     uint32_t entries_count;
-    uint32_t entries_capacity; /* a power of two */
+    uint32_t entries_capacity; /* 0 or a power of two */
 };
 
-_Static_assert(sizeof(sni_trie_node) <= 6 * sizeof(void *), "topics come in millions");
+_Static_assert(sizeof(sni_trie_node) <= 7 * sizeof(void *), "topics come in millions");
 
 void
 sni_trie_init(sni_trie *trie, const sennit_allocator *alloc)
 {
     *trie = (sni_trie){ .alloc = alloc };
 }
+
+/* ---- edges -------------------------------------------------------------- */
+
+static const uint8_t *
+edge_of(const sni_trie_node *node)
+{
+    return node->edge_size <= NEAR_BYTES ? node->edge.near : node->edge.far;
+}
+
+static sennit_bytes
+edge_bytes(const sni_trie_node *node)
+{
+    return sni_bytes(edge_of(node), node->edge_size);
+}
+
+static void
+edge_free(const sni_trie *trie, sni_trie_node *node)
+{
+    if (node->edge_size > NEAR_BYTES)
+        sni_release(trie->alloc, node->edge.far);
+    node->edge_size = 0;
+}
+
+/* Puts `front` before it. False: there is no memory, and it is as it was. */
+static bool
+edge_lengthen(const sni_trie *trie, sni_trie_node *node, sennit_bytes front)
+{
+    size_t size = front.size + node->edge_size;
+    uint8_t near[NEAR_BYTES] = { 0 };
+    uint8_t *edge = size <= NEAR_BYTES ? near : sni_acquire(trie->alloc, size);
+
+    if (edge == NULL)
+        return false;
+    SNI_ASSERT(size <= UINT32_MAX);
+    sni_bytes_put(edge, front);
+    sni_bytes_put(edge + front.size, edge_bytes(node));
+    edge_free(trie, node);
+    if (size <= NEAR_BYTES)
+        memcpy(node->edge.near, near, sizeof near);
+    else
+        node->edge.far = edge;
+    node->edge_size = (uint32_t)size;
+    return true;
+}
+
+/* Takes `size` octets off its front. */
+static void
+edge_shorten(const sni_trie *trie, sni_trie_node *node, size_t size)
+{
+    uint8_t *far = node->edge_size > NEAR_BYTES ? node->edge.far : NULL;
+    uint8_t *from = far != NULL ? far : node->edge.near;
+
+    node->edge_size -= (uint32_t)size;
+    if (node->edge_size > NEAR_BYTES) {
+        memmove(far, far + size, node->edge_size);
+        return;
+    }
+    memmove(node->edge.near, from + size, node->edge_size);
+    sni_release(trie->alloc, far);
+}
+
+/* ---- nodes -------------------------------------------------------------- */
 
 static sni_trie_node *
 node_new(const sni_trie *trie, sni_trie_node *parent, sennit_bytes edge)
@@ -49,14 +120,10 @@ node_new(const sni_trie *trie, sni_trie_node *parent, sennit_bytes edge)
 
     if (node == NULL)
         return NULL;
-    node->edge = sni_acquire(trie->alloc, edge.size > 0 ? edge.size : 1);
-    if (node->edge == NULL) {
+    if (!edge_lengthen(trie, node, edge)) {
         sni_release(trie->alloc, node);
         return NULL;
     }
-    SNI_ASSERT(edge.size <= UINT32_MAX);
-    sni_bytes_put(node->edge, edge);
-    node->edge_size = (uint32_t)edge.size;
     node->parent = parent;
     return node;
 }
@@ -64,9 +131,10 @@ node_new(const sni_trie *trie, sni_trie_node *parent, sennit_bytes edge)
 static void
 node_free(const sni_trie *trie, sni_trie_node *node)
 {
-    sni_release(trie->alloc, node->edge);
+    edge_free(trie, node);
     sni_release(trie->alloc, node->children);
-    sni_release(trie->alloc, node->entries);
+    if (node->entries_capacity > 0)
+        sni_release(trie->alloc, node->entries.many);
     sni_release(trie->alloc, node);
 }
 
@@ -80,7 +148,7 @@ child_place(const sni_trie_node *node, uint8_t byte)
     while (low < high) {
         size_t middle = (low + high) / 2;
 
-        if (node->children[middle]->edge[0] < byte)
+        if (edge_of(node->children[middle])[0] < byte)
             low = middle + 1;
         else
             high = middle;
@@ -93,7 +161,7 @@ child_of(const sni_trie_node *node, uint8_t byte)
 {
     size_t place = child_place(node, byte);
 
-    if (place == node->children_count || node->children[place]->edge[0] != byte)
+    if (place == node->children_count || edge_of(node->children[place])[0] != byte)
         return NULL;
     return node->children[place];
 }
@@ -113,7 +181,7 @@ children_grow(const sni_trie *trie, sni_trie_node *node, size_t needed)
 static bool
 child_insert(const sni_trie *trie, sni_trie_node *node, sni_trie_node *child)
 {
-    size_t place = child_place(node, child->edge[0]);
+    size_t place = child_place(node, edge_of(child)[0]);
 
     if (!children_grow(trie, node, node->children_count + 1u))
         return false;
@@ -127,7 +195,7 @@ child_insert(const sni_trie *trie, sni_trie_node *node, sni_trie_node *child)
 static void
 child_remove(sni_trie_node *node, const sni_trie_node *child)
 {
-    size_t place = child_place(node, child->edge[0]);
+    size_t place = child_place(node, edge_of(child)[0]);
 
     SNI_ASSERT(node->children[place] == child);
     node->children_count--;
@@ -138,9 +206,10 @@ child_remove(sni_trie_node *node, const sni_trie_node *child)
 static size_t
 common_size(const sni_trie_node *node, sennit_bytes key)
 {
+    const uint8_t *edge = edge_of(node);
     size_t n = 0;
 
-    while (n < node->edge_size && n < key.size && node->edge[n] == key.data[n])
+    while (n < node->edge_size && n < key.size && edge[n] == key.data[n])
         n++;
     return n;
 }
@@ -150,7 +219,7 @@ static sni_trie_node *
 split(const sni_trie *trie, sni_trie_node *node, size_t keep)
 {
     sni_trie_node *parent = node->parent;
-    sni_trie_node *middle = node_new(trie, parent, sni_bytes(node->edge, keep));
+    sni_trie_node *middle = node_new(trie, parent, sni_bytes(edge_of(node), keep));
 
     if (middle == NULL)
         return NULL;
@@ -158,9 +227,8 @@ split(const sni_trie *trie, sni_trie_node *node, size_t keep)
         node_free(trie, middle);
         return NULL;
     }
-    parent->children[child_place(parent, node->edge[0])] = middle;
-    node->edge_size -= (uint32_t)keep;
-    memmove(node->edge, node->edge + keep, node->edge_size);
+    parent->children[child_place(parent, edge_of(node)[0])] = middle;
+    edge_shorten(trie, node, keep);
     node->parent = middle;
     middle->children[middle->children_count++] = node;
     return middle;
@@ -181,18 +249,11 @@ tidy(sni_trie *trie, sni_trie_node *node)
     }
     if (node != trie->root && node->entries_count == 0 && node->children_count == 1) {
         sni_trie_node *child = node->children[0];
-        size_t size = (size_t)node->edge_size + child->edge_size;
-        uint8_t *edge = sni_acquire(trie->alloc, size);
 
-        if (edge == NULL)
+        if (!edge_lengthen(trie, child, edge_bytes(node)))
             return;
-        memcpy(edge, node->edge, node->edge_size);
-        memcpy(edge + node->edge_size, child->edge, child->edge_size);
-        sni_release(trie->alloc, child->edge);
-        child->edge = edge;
-        child->edge_size = (uint32_t)size;
         child->parent = node->parent;
-        node->parent->children[child_place(node->parent, node->edge[0])] = child;
+        node->parent->children[child_place(node->parent, edge_of(node)[0])] = child;
         node_free(trie, node);
     }
 }
@@ -227,10 +288,16 @@ reach(sni_trie *trie, sennit_bytes key)
 
 /* ---- entries of a node -------------------------------------------------- */
 
+static trie_entry *
+entries_of(sni_trie_node *node)
+{
+    return node->entries_capacity == 0 ? &node->entries.one : node->entries.many;
+}
+
 static uint32_t *
 places_of(const sni_trie_node *node)
 {
-    return (uint32_t *)(void *)(node->entries + node->entries_capacity);
+    return (uint32_t *)(void *)(node->entries.many + node->entries_capacity);
 }
 
 static size_t
@@ -255,7 +322,7 @@ place_of(const sni_trie_node *node, const void *owner)
     const uint32_t *places = places_of(node);
     size_t at = home_of(node, owner);
 
-    while (places[at] != 0 && node->entries[places[at] - 1].owner != owner)
+    while (places[at] != 0 && node->entries.many[places[at] - 1].owner != owner)
         at = (at + 1) & places_mask(node);
     return at;
 }
@@ -268,7 +335,7 @@ place_clear(sni_trie_node *node, size_t hole)
     size_t mask = places_mask(node);
 
     for (size_t at = (hole + 1) & mask; places[at] != 0; at = (at + 1) & mask) {
-        size_t home = home_of(node, node->entries[places[at] - 1].owner);
+        size_t home = home_of(node, node->entries.many[places[at] - 1].owner);
 
         if (((at - home) & mask) >= ((at - hole) & mask)) {
             places[hole] = places[at];
@@ -279,36 +346,42 @@ place_clear(sni_trie_node *node, size_t hole)
 }
 
 static trie_entry *
-entry_of(const sni_trie_node *node, const void *owner)
+entry_of(sni_trie_node *node, const void *owner)
 {
+    trie_entry *entries = entries_of(node);
+
     if (node->entries_capacity >= PLACES_FROM) {
         uint32_t place = places_of(node)[place_of(node, owner)];
 
-        return place == 0 ? NULL : &node->entries[place - 1];
+        return place == 0 ? NULL : &entries[place - 1];
     }
     for (size_t i = 0; i < node->entries_count; i++)
-        if (node->entries[i].owner == owner)
-            return &node->entries[i];
+        if (entries[i].owner == owner)
+            return &entries[i];
     return NULL;
 }
 
 static bool
 entries_grow(const sni_trie *trie, sni_trie_node *node)
 {
+    trie_entry *many = node->entries_capacity == 0 ? NULL : node->entries.many;
     size_t capacity = node->entries_capacity;
     size_t places_size = 2 * capacity >= PLACES_FROM ? 2 * sizeof(uint32_t) : 0;
 
-    if (node->entries_count < node->entries_capacity)
+    if (node->entries_count == 0 || node->entries_count < node->entries_capacity)
         return true;
-    if (!sni_grow_small(trie->alloc, &node->entries, &capacity, capacity + 1,
-                        sizeof *node->entries + places_size))
+    if (!sni_grow_small(trie->alloc, &many, &capacity, node->entries_count + 1u,
+                        sizeof *many + places_size))
         return false;
+    if (node->entries_capacity == 0)
+        many[0] = node->entries.one;
+    node->entries.many = many;
     node->entries_capacity = (uint32_t)capacity;
     if (node->entries_capacity < PLACES_FROM)
         return true;
     memset(places_of(node), 0, 2 * capacity * sizeof(uint32_t));
     for (size_t i = 0; i < node->entries_count; i++)
-        places_of(node)[place_of(node, node->entries[i].owner)] = (uint32_t)i + 1;
+        places_of(node)[place_of(node, many[i].owner)] = (uint32_t)i + 1;
     return true;
 }
 
@@ -322,7 +395,7 @@ entry_add(sni_trie *trie, sni_trie_node *node, void *owner)
         return NULL;
     if (node->entries_capacity >= PLACES_FROM)
         places_of(node)[place_of(node, owner)] = node->entries_count + 1;
-    entry = &node->entries[node->entries_count++];
+    entry = &entries_of(node)[node->entries_count++];
     *entry = (trie_entry){ owner, 0, 0 };
     trie->entries++;
     if (node->entries_count == 1)
@@ -334,13 +407,14 @@ entry_add(sni_trie *trie, sni_trie_node *node, void *owner)
 static void
 entry_remove(sni_trie *trie, sni_trie_node *node, trie_entry *entry)
 {
-    trie_entry *last = &node->entries[node->entries_count - 1];
+    trie_entry *entries = entries_of(node);
+    trie_entry *last = &entries[node->entries_count - 1];
 
     if (node->entries_capacity >= PLACES_FROM) {
         place_clear(node, place_of(node, entry->owner));
         if (entry != last)
             places_of(node)[place_of(node, last->owner)] =
-                (uint32_t)(entry - node->entries) + 1;
+                (uint32_t)(entry - entries) + 1;
     }
     *entry = *last;
     node->entries_count--;
@@ -351,11 +425,24 @@ entry_remove(sni_trie *trie, sni_trie_node *node, trie_entry *entry)
 
 /* ---- the keys of an owner ----------------------------------------------- */
 
+static bool
+list_grow(const sni_trie *trie, sni_trie_keys *keys)
+{
+    size_t capacity = keys->capacity;
+
+    if (!sni_grow_small(trie->alloc, &keys->nodes, &capacity, keys->count + 1u,
+                        sizeof(sni_trie_node *)))
+        return false;
+    SNI_ASSERT(capacity <= UINT32_MAX);
+    keys->capacity = (uint32_t)capacity;
+    return true;
+}
+
 static void
 list_add(sni_trie_keys *keys, sni_trie_node *node, trie_entry *entry)
 {
     keys->nodes[keys->count++] = node;
-    entry->listed = (uint32_t)keys->count;
+    entry->listed = keys->count;
 }
 
 static void
@@ -388,9 +475,7 @@ sni_trie_add(sni_trie *trie, sennit_bytes key, void *owner, sni_trie_keys *keys,
 {
     sni_trie_node *node;
     trie_entry *entry = NULL;
-    bool room = keys == NULL || keys->count < keys->capacity ||
-                sni_grow_small(trie->alloc, &keys->nodes, &keys->capacity,
-                               keys->count + 1, sizeof(sni_trie_node *));
+    bool room = keys == NULL || list_grow(trie, keys);
 
     node = room ? reach(trie, key) : NULL;
     entry = node == NULL ? NULL : entry_of(node, owner);
@@ -461,7 +546,7 @@ walk_next(sni_trie_node *node)
         return node->children[0];
     while (node->parent != NULL) {
         sni_trie_node *parent = node->parent;
-        size_t place = child_place(parent, node->edge[0]) + 1;
+        size_t place = child_place(parent, edge_of(node)[0]) + 1;
 
         if (place < parent->children_count)
             return parent->children[place];
@@ -498,7 +583,7 @@ key_of(sni_trie *trie, const sni_trie_node *node, uint8_t *storage, size_t size)
 
     for (; node != NULL; node = node->parent) {
         at -= node->edge_size;
-        sni_bytes_put(storage + at, sni_bytes(node->edge, node->edge_size));
+        sni_bytes_put(storage + at, edge_bytes(node));
         trie->visits++;
     }
     return sni_bytes(storage, size);
@@ -537,7 +622,7 @@ bool
 sni_trie_match(sni_trie *trie, sennit_bytes subject, void (*fn)(void *owner, void *arg),
                void *arg)
 {
-    const sni_trie_node *node = trie->root;
+    sni_trie_node *node = trie->root;
     bool any = false;
 
     while (node != NULL) {
@@ -547,7 +632,7 @@ sni_trie_match(sni_trie *trie, sennit_bytes subject, void (*fn)(void *owner, voi
             if (fn == NULL)
                 return true;
             for (size_t i = 0; i < node->entries_count; i++)
-                fn(node->entries[i].owner, arg);
+                fn(entries_of(node)[i].owner, arg);
         }
         if (subject.size == 0)
             break;
@@ -563,7 +648,7 @@ sni_trie_match(sni_trie *trie, sennit_bytes subject, void (*fn)(void *owner, voi
 uint32_t
 sni_trie_count(const sni_trie *trie, sennit_bytes key, const void *owner)
 {
-    const sni_trie_node *node = find_node(trie, key);
+    sni_trie_node *node = find_node(trie, key);
     const trie_entry *entry = node == NULL ? NULL : entry_of(node, owner);
 
     return entry == NULL ? 0 : entry->count;
@@ -572,9 +657,9 @@ sni_trie_count(const sni_trie *trie, sennit_bytes key, const void *owner)
 void *
 sni_trie_find(const sni_trie *trie, sennit_bytes key)
 {
-    const sni_trie_node *node = find_node(trie, key);
+    sni_trie_node *node = find_node(trie, key);
 
-    return node == NULL || node->entries_count == 0 ? NULL : node->entries[0].owner;
+    return node == NULL || node->entries_count == 0 ? NULL : entries_of(node)->owner;
 }
 
 sennit_err
@@ -594,8 +679,7 @@ sni_trie_each(const sni_trie *trie, sennit_err (*fn)(sennit_bytes key, void *arg
             break;
         }
         /* The walk goes down edge by edge, so the parent's part is in place. */
-        if (node->edge_size > 0)
-            memcpy(key + size - node->edge_size, node->edge, node->edge_size);
+        sni_bytes_put(key + size - node->edge_size, edge_bytes(node));
         if (node->entries_count > 0)
             err = fn(sni_bytes(key, size), arg);
     }

@@ -23,8 +23,8 @@ typedef struct sni_trie {
  * Zero it first; what it holds is given back when the last key is gone. */
 typedef struct sni_trie_keys {
     sni_trie_node **nodes; /* a node with an owner never moves */
-    size_t count;
-    size_t capacity;
+    uint32_t count;
+    uint32_t capacity;
 } sni_trie_keys;
 
 void sni_trie_init(sni_trie *trie, const sennit_allocator *alloc);

@@ -437,7 +437,7 @@ sni_attempt_done(sni_attempt *attempt, sni_op *op)
         try_next(attempt);
         return;
     }
-    switch (op->kind) {
+    switch ((sni_op_kind)op->kind) {
     case SNI_OP_RESOLVE:
         looked_up(attempt);
         break;

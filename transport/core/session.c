@@ -548,7 +548,7 @@ sni_session_go_on(sni_session *session)
 void
 sni_session_done(sni_session *session, sni_op *op)
 {
-    switch (op->kind) {
+    switch ((sni_op_kind)op->kind) {
     case SNI_OP_RECV:
         received(session);
         if (!session->is_ending)

@@ -150,7 +150,7 @@ try_send(sni_op *op)
 static bool
 try_op(epoll_io *epoll, sni_op *op)
 {
-    switch (op->kind) {
+    switch ((sni_op_kind)op->kind) {
     case SNI_OP_ACCEPT:
         return try_accept(epoll, op);
     case SNI_OP_CONNECT:

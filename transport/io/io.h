@@ -46,11 +46,14 @@ typedef struct sni_peer_name {
     int64_t uid, gid, pid;        /* IPC: who connected, or listens; -1: not known */
 } sni_peer_name;
 
-/* Every connection has several: what only one kind needs shares its place. */
+/* Every connection has several: what only one kind needs shares its place, and what is
+ * small stands together. */
 struct sni_op {
-    sni_op_kind kind;
-    unsigned owner_kind; /* for who takes completions apart: what is ... */
-    void *owner;         /* ... the submitter's, untouched here */
+    uint8_t kind;       /* an sni_op_kind */
+    uint8_t owner_kind; /* for who takes completions apart: the submitter's, ... */
+    bool pending;       /* submitted; the LOOP clears it when it handles the completion */
+    sennit_err err;     /* a result, see below */
+    void *owner;        /* ... as is this: untouched here */
     sni_file *file;
     union {
         /* SEND: what to write; parts and bytes stay until the operation is back. */
@@ -76,8 +79,6 @@ struct sni_op {
      * at least 1. ACCEPT: a new file. RESOLVE: in `lookup`. ACCEPT, CONNECT, RESOLVE:
      * `why` is what failed, or NULL; of a RESOLVE that was taken back, why it had not
      * begun. */
-    sennit_err err;
-    bool pending; /* submitted; the LOOP clears it when it handles the completion */
     const char *why;
     union {
         size_t size;        /* RECV, SEND */

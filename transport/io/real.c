@@ -241,7 +241,7 @@ sni_real_interface_scope(sni_io *io, const char *name, uint32_t *out)
 sni_op **
 sni_real_park(const sni_op *op)
 {
-    switch (op->kind) {
+    switch ((sni_op_kind)op->kind) {
     case SNI_OP_ACCEPT:
     case SNI_OP_RECV:
         return &sni_real_file_of(op->file)->in;

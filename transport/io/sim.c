@@ -751,7 +751,7 @@ try_hangup(const sni_sim *sim, sni_op *op)
 static bool
 try_op(sim_io *sio, sni_op *op)
 {
-    switch (op->kind) {
+    switch ((sni_op_kind)op->kind) {
     case SNI_OP_ACCEPT:
         return try_accept(sio, op);
     case SNI_OP_CONNECT:
@@ -771,7 +771,7 @@ try_op(sim_io *sio, sni_op *op)
 static sim_park *
 park_of(const sni_op *op)
 {
-    switch (op->kind) {
+    switch ((sni_op_kind)op->kind) {
     case SNI_OP_ACCEPT:
     case SNI_OP_RECV:
         return &op->file->in;

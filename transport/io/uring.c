@@ -364,7 +364,7 @@ uring_close(sni_io *io, sni_file *file)
 static request
 request_of(const sni_op *op)
 {
-    switch (op->kind) {
+    switch ((sni_op_kind)op->kind) {
     case SNI_OP_ACCEPT:
         return REQUEST_ACCEPT;
     case SNI_OP_RECV:
@@ -449,7 +449,7 @@ try_op(uring_io *uring, sni_op *op)
 {
     sennit_err err;
 
-    switch (op->kind) {
+    switch ((sni_op_kind)op->kind) {
     case SNI_OP_ACCEPT:
         err = take_held(uring, op);
         return err != SENNIT_EAGAIN && sni_op_done(op, err);

@@ -162,7 +162,7 @@ sni_name_open(sni_pattern *pattern, sni_peer *peer, sennit_bytes identity, bool 
 void
 sni_name_announce(sni_pattern *pattern, sni_peer *peer, unsigned tell)
 {
-    peer->name->tell |= tell;
+    peer->name->tell |= (uint8_t)tell;
     settle(pattern, peer->name);
 }
 
@@ -187,7 +187,7 @@ sni_name_close(sni_pattern *pattern, sni_peer *peer, unsigned tell)
     if (!peer->assigned)
         release(pattern, peer);
     name->unread = peer->unread > peer->named ? peer->unread - peer->named : 0;
-    name->tell_later = name->succeeded ? 0 : tell;
+    name->tell_later = name->succeeded ? 0 : (uint8_t)tell;
     if (name->unread > 0 || peer->named > 0) {
         sni_list_push(&peer->names, &name->link);
         peer->named += name->unread;
@@ -253,7 +253,7 @@ news(const sni_pattern *pattern, unsigned bit)
 static sennit_err
 tell(sni_pattern *pattern, sni_name *name, sni_msg *msg)
 {
-    unsigned bit = name->tell & -name->tell;
+    unsigned bit = name->tell & -(unsigned)name->tell;
     sennit_bytes body = news(pattern, bit);
     bool named = pattern->type != SENNIT_DEALER;
     sni_msg *to = named ? &pattern->body : msg;
@@ -272,7 +272,7 @@ tell(sni_pattern *pattern, sni_name *name, sni_msg *msg)
         msg->more = true;
         msg->peer = name->number;
     }
-    name->tell &= ~bit;
+    name->tell &= (uint8_t)~bit;
     if (name->tell == 0) {
         sni_link_remove(&name->due);
         settle(pattern, name);

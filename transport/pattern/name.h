@@ -13,12 +13,12 @@ typedef struct sni_name {
     sni_link link;       /* in its peer's names, once the connection is gone */
     sni_link due;        /* in the pattern's, while it has something to tell */
     sennit_msg identity; /* empty: DEALER */
-    uint32_t number;
     size_t unread;       /* messages still to be read under it, once it is gone */
-    unsigned tell;       /* SNI_TELL_ bits, lowest first */
-    unsigned tell_later; /* behind the unread ones */
-    bool succeeded;      /* its identity is another connection's now */
-    bool ended;          /* the connection is gone and has nothing unread */
+    uint32_t number;
+    uint8_t tell;       /* SNI_TELL_ bits, lowest first */
+    uint8_t tell_later; /* behind the unread ones */
+    bool succeeded;     /* its identity is another connection's now */
+    bool ended;         /* the connection is gone and has nothing unread */
 } sni_name;
 
 enum {                                  /* what is received of a name */

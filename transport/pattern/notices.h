@@ -12,11 +12,12 @@ typedef struct sni_subscriber {
     struct sni_peer *peer; /* NULL: the connection is gone */
     sni_link gone;         /* in the pattern's, then */
     uint32_t number;
+    bool in_message;      /* more frames of the one in `open` follow */
+    bool owes;            /* gone, and not all of its topics could be told */
     sni_trie_keys topics; /* what it gets */
     sni_trie_keys asked;  /* XPUB, manual: what it asked for */
     sni_trie_keys given;  /* ... and what the application gave it, which it gets too */
     sni_msgq open;        /* frames of a message that is not whole yet */
-    bool in_message;      /* more frames of it follow */
     size_t topic_bytes;   /* of `topics` */
     size_t asked_bytes;   /* of `asked` */
     size_t notices;       /* unread subscriptions */
@@ -24,7 +25,6 @@ typedef struct sni_subscriber {
     size_t messages;      /* unread messages */
     size_t frames;        /* ... theirs */
     size_t bytes;         /* ... and the bodies of these */
-    bool owes;            /* gone, and not all of its topics could be told */
 } sni_subscriber;
 
 /* What an XPUB receives: one frame, from whom, and whether it is one of a message of his
