@@ -310,6 +310,8 @@ by_stream(void)
     return x.way != ONE_LOOP && x.way != TWO_LOOPS;
 }
 
+#ifndef NDEBUG
+
 /* Octets copied in one direction, at most. A small body is copied into the batch, and
  * into the message that is received; from 56 octets on only while there is little else in
  * the window. One of SNI_COPY_MAX_BYTES or more is copied out of the caller's memory
@@ -333,6 +335,18 @@ copied_max(void)
         max += SNI_RECV_BYTES;
     return max;
 }
+
+static void
+check_copied(void)
+{
+    size_t directions = x.pair->manner == ONE_WAY ? 1 : 2;
+    size_t copied = counted.copied / (COUNTED * directions);
+
+    if (copied < (x.size < 56 ? copied_max() : x.size) || copied > copied_max())
+        fail_msg("%zu octets: %zu copied, not %zu", x.size, copied, copied_max());
+}
+
+#endif
 
 /* A loop that was not waiting is not woken for what another one sends it: it looks. */
 static const char *
@@ -358,8 +372,6 @@ comes_at_once(void)
 static void
 check_size(size_t size)
 {
-    unsigned directions = x.pair->manner == ONE_WAY ? 1 : 2;
-
     x.size = size;
     for (unsigned i = warm_up(); i > 0; i--)
         exchange();
@@ -374,11 +386,7 @@ check_size(size_t size)
         fail_msg("%zu octets: %u blocks taken in %u exchanges", size, counted.blocks,
                  COUNTED);
 #ifndef NDEBUG
-    counted.copied /= COUNTED * directions;
-    if (counted.copied < (x.size < 56 ? copied_max() : x.size) ||
-        counted.copied > copied_max())
-        fail_msg("%zu octets: %zu copied, not %zu", size, (size_t)counted.copied,
-                 copied_max());
+    check_copied();
 #endif
     if (!comes_at_once())
         return;
