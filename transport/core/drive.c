@@ -360,14 +360,16 @@ sni_drive_wake_all(sni_drive *drive)
     call_out_driver(drive);
 }
 
-static void
+static sennit_err
 follow(sni_drive *drive, const sennit_sock *sock, sennit_time until)
 {
     follower f = { .sock = sock, .until = until };
     bool in_time = true;
+    sennit_err err = sni_cond_init(&f.wake);
 
+    if (err)
+        return err;
     sni_link_init(&f.link);
-    sni_cond_init(&f.wake);
     sni_list_push(&drive->followers, &f.link);
     /* The host only drives because nobody else did. */
     if (drive->hosted_now)
@@ -382,6 +384,7 @@ follow(sni_drive *drive, const sennit_sock *sock, sennit_time until)
         sni_link_remove(&f.link);
     }
     sni_cond_fini(&f.wake);
+    return SENNIT_OK;
 }
 
 sennit_err
@@ -400,7 +403,7 @@ sni_drive_wait(sni_drive *drive, sennit_sock *sock, sennit_time until)
         return SENNIT_OK;
     drive->callers++;
     if (drive->driven)
-        follow(drive, sock, until);
+        err = follow(drive, sock, until);
     else
         err = turn(drive, sock, until);
     end_wait(drive);
@@ -518,6 +521,22 @@ fini_conds(sni_drive *drive)
     sni_cond_fini(&drive->came_in);
 }
 
+static sennit_err
+init_conds(sni_drive *drive)
+{
+    sni_cond *conds[] = { &drive->host_wake, &drive->call_ended, &drive->callers_gone,
+                          &drive->came_in };
+    size_t made = 0;
+    sennit_err err = SENNIT_OK;
+
+    while (err == SENNIT_OK && made < sizeof conds / sizeof conds[0])
+        err = sni_cond_init(conds[made++]);
+    /* The last one of these failed. */
+    while (err && --made > 0)
+        sni_cond_fini(conds[made - 1]);
+    return err;
+}
+
 sennit_err
 sni_drive_open(sennit_loop *loop)
 {
@@ -540,10 +559,9 @@ sni_drive_open(sennit_loop *loop)
     err = sni_lock_init(&drive->host_lock);
     if (err)
         goto fail_lock;
-    sni_cond_init(&drive->host_wake);
-    sni_cond_init(&drive->call_ended);
-    sni_cond_init(&drive->callers_gone);
-    sni_cond_init(&drive->came_in);
+    err = init_conds(drive);
+    if (err)
+        goto fail_host_lock;
     loop->drive = drive;
     loop->attended = true;
     sni_loop_share(loop, true);
@@ -560,6 +578,7 @@ fail_conds:
     sni_loop_share(loop, false);
     sni_fork_guard_stop(&drive->guard);
     fini_conds(drive);
+fail_host_lock:
     sni_lock_fini(&drive->host_lock);
 fail_lock:
     sni_lock_fini(&drive->lock);

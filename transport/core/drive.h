@@ -90,7 +90,7 @@ bool sni_drive_is_calling(const sni_drive *drive);
 
 /* Waits, inside, until something happens that `sock` may have waited for (NULL: anything)
  * or until `until`; others may have come first. Errors: ESTATE (in a callback), ECLOSED
- * (the loop is being closed), and those of a turn. */
+ * (the loop is being closed), ENOMEM, and those of a turn. */
 sennit_err sni_drive_wait(sni_drive *drive, sennit_sock *sock, sennit_time until);
 
 /* `sock` has changed: whoever waits for it looks again. */

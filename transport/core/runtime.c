@@ -368,7 +368,12 @@ make(sennit_runtime **out, const sennit_runtime_opts *opts)
         sni_release(alloc, runtime);
         return err;
     }
-    sni_cond_init(&runtime->moved);
+    err = sni_cond_init(&runtime->moved);
+    if (err) {
+        sni_lock_fini(&runtime->lock);
+        sni_release(alloc, runtime);
+        return err;
+    }
     err = make_workers(runtime);
     if (err == SENNIT_OK && opts->loop.context == NULL) {
         err = sni_context_open_with(&runtime->own_context, NULL, &runtime->alloc);

@@ -108,16 +108,18 @@ sni_lock_release(sni_lock *lock)
         pthread_mutex_unlock(&lock->mutex);
 }
 
-/* Fails only where the attribute is not known, which Linux' is. */
-void
+sennit_err
 sni_cond_init(sni_cond *cond)
 {
     pthread_condattr_t attr;
+    bool made = false;
 
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&cond->cond, &attr);
+    if (pthread_condattr_init(&attr) != 0)
+        return SENNIT_ENOMEM;
+    if (pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0)
+        made = pthread_cond_init(&cond->cond, &attr) == 0;
     pthread_condattr_destroy(&attr);
+    return made ? SENNIT_OK : SENNIT_ENOMEM;
 }
 
 void

@@ -57,7 +57,8 @@ typedef struct sni_cond {
     pthread_cond_t cond;
 } sni_cond;
 
-void sni_cond_init(sni_cond *cond);
+/* Errors: ENOMEM. */
+sennit_err sni_cond_init(sni_cond *cond);
 void sni_cond_fini(sni_cond *cond);
 void sni_cond_signal(sni_cond *cond);
 void sni_cond_broadcast(sni_cond *cond);
