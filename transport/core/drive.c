@@ -583,7 +583,7 @@ fail_host_lock:
 fail_lock:
     sni_lock_fini(&drive->lock);
 fail_bell:
-    sni_bell_close(drive->bell);
+    sni_fd_close(drive->bell);
 fail_drive:
     sni_release(&loop->allocator, drive);
     return err;
@@ -636,7 +636,7 @@ sni_drive_close(sennit_loop *loop)
     sni_fork_guard_stop(&drive->guard);
     sni_lock_fini(&drive->host_lock);
     sni_lock_fini(&drive->lock);
-    sni_bell_close(drive->bell);
+    sni_fd_close(drive->bell);
     loop->owner = pthread_self();
     loop->drive = NULL;
     loop->attended = loop->watches > 0;

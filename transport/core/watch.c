@@ -65,7 +65,7 @@ sni_watch_start(sennit_sock *sock, unsigned interest, int *fd)
     return SENNIT_OK;
 
 fail_bell:
-    sni_bell_close(watch->bell);
+    sni_fd_close(watch->bell);
 fail_watch:
     sni_release(alloc, watch);
     return err;
@@ -80,7 +80,7 @@ sni_watch_stop(sennit_sock *sock)
         return;
     if (watch->fd != watch->bell)
         sni_fd_close(watch->fd);
-    sni_bell_close(watch->bell);
+    sni_fd_close(watch->bell);
     sni_release(&sock->loop->allocator, watch);
     sock->watch = NULL;
     sock->loop->watches--;

@@ -50,9 +50,3 @@ sni_any_open(int *fd, const int *of, size_t count)
         close(*fd);
     return err;
 }
-
-void
-sni_fd_close(int fd)
-{
-    close(fd);
-}

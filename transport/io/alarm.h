@@ -4,7 +4,8 @@
 
 #include "sennit/sennit.h"
 
-/* Descriptors for event loops that are not ours. */
+/* Descriptors for event loops that are not ours; sni_fd_close() of
+ * io/bell.h ends them. */
 
 /* A descriptor that is readable from a time on (timerfd_create(2)); not yet set.
  * Errors: EMFILE, ENOMEM. */
@@ -16,7 +17,5 @@ void sni_alarm_set(int fd, sennit_time at);
 /* A descriptor that is readable while any of those is (epoll_create(2)); they outlive it.
  * Errors: EMFILE, ENOMEM. */
 sennit_err sni_any_open(int *fd, const int *of, size_t count);
-
-void sni_fd_close(int fd);
 
 #endif /* SENNIT_IO_ALARM_H */

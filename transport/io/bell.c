@@ -15,7 +15,7 @@ sni_bell_open(int *fd)
 }
 
 void
-sni_bell_close(int fd)
+sni_fd_close(int fd)
 {
     close(fd);
 }

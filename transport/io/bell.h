@@ -9,7 +9,9 @@
 
 /* Errors: EMFILE, ENOMEM. */
 sennit_err sni_bell_open(int *fd);
-void sni_bell_close(int fd);
+
+/* Closes a bell, or what io/alarm.h opens. */
+void sni_fd_close(int fd);
 
 /* Thread: any. */
 void sni_bell_ring(int fd);

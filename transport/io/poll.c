@@ -90,7 +90,7 @@ sni_waker_open(sni_waker *waker)
 void
 sni_waker_close(sni_waker *waker)
 {
-    sni_bell_close(waker->bell);
+    sni_fd_close(waker->bell);
 }
 
 /* Once until it is heard: a storm of wakes is one system call. */

@@ -39,7 +39,7 @@ sni_real_fini(sni_real *real)
 {
     sni_resolver_free(real->resolver);
     sni_block_unref(real->spare);
-    sni_bell_close(real->wake_fd);
+    sni_fd_close(real->wake_fd);
 }
 
 /* ---- files ------------------------------------------------------------- */

@@ -222,7 +222,7 @@ release(sni_ring *ring, bool shared)
     sni_release(ring->alloc, ring->given);
     if (!shared)
         munmap(ring->group, ring->group_bytes);
-    sni_bell_close(ring->bell);
+    sni_fd_close(ring->bell);
 }
 
 static sennit_err
@@ -281,7 +281,7 @@ sni_ring_open(sni_ring *ring, const sennit_allocator *alloc, sni_pool *pool,
     ring->group = mmap(NULL, ring->group_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (ring->group == MAP_FAILED) {
-        sni_bell_close(ring->bell);
+        sni_fd_close(ring->bell);
         return SENNIT_ENOMEM;
     }
     (void)madvise(ring->group, ring->group_bytes, MADV_DONTFORK);

@@ -34,6 +34,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "io/alarm.h"
+#include "io/bell.h"
 #include "io/real.h"
 #include "io/ring.h"
 
