@@ -22,6 +22,9 @@
 #define COMPLETIONS 1024u
 #define BUFFERS     8u
 
+/* Operations that a kernel is asked about at most. */
+#define PROBED_MAX 256
+
 /* How long to wait for the kernel to have memory again. */
 #define REFUSED_PAUSE_MS 1
 
@@ -70,7 +73,7 @@ explain(int error, const char **why)
         *why = is_disabled()
                    ? "io_uring is forbidden: kernel.io_uring_disabled is not 0"
                    : "io_uring is forbidden: a sandbox (seccomp, as of containers) "
-                     "refuses io_uring_setup";
+                     "refuses one of its system calls";
         return SENNIT_EACCES;
     case ENOMEM:
         *why = "no memory for an io_uring: RLIMIT_MEMLOCK (ulimit -l) is too small, or "
@@ -110,22 +113,26 @@ set_up_with(sni_ring *ring, unsigned flags)
     return rc;
 }
 
-static bool
-is_able(sni_ring *ring, const char **why)
+/* Whether the ring can do all that is needed, and may be used: a sandbox may let through
+ * the setting up alone. An errno, negative. */
+static int
+try_out(sni_ring *ring)
 {
-    struct io_uring_probe *probe;
-    bool able;
+    union {
+        struct io_uring_probe probe;
+        uint8_t room[sizeof(struct io_uring_probe) +
+                     PROBED_MAX * sizeof(struct io_uring_probe_op)];
+    } found = { .room = { 0 } };
+    int rc;
 
-    *why = "this kernel's io_uring is too old: Linux 5.19 is needed";
     if (ring->opts.no_features ||
         (ring->uring.features & features_needed) != features_needed)
-        return false;
-    probe = io_uring_get_probe_ring(&ring->uring);
-    able = probe != NULL;
-    for (size_t i = 0; able && i < sizeof operations_needed; i++)
-        able = io_uring_opcode_supported(probe, operations_needed[i]);
-    io_uring_free_probe(probe);
-    return able;
+        return -EINVAL;
+    rc = io_uring_register_probe(&ring->uring, &found.probe, PROBED_MAX);
+    for (size_t i = 0; rc >= 0 && i < sizeof operations_needed; i++)
+        if (!io_uring_opcode_supported(&found.probe, operations_needed[i]))
+            rc = -EINVAL;
+    return rc < 0 ? rc : io_uring_get_events(&ring->uring);
 }
 
 static void
@@ -147,13 +154,15 @@ set_up(sni_ring *ring, const char **why)
         return explain(-rc, why);
     /* A child has nothing of it, so it cannot touch what it shares with its parent. */
     rc = io_uring_ring_dontfork(&ring->uring);
-    if (rc == 0 && is_able(ring, why)) {
+    if (rc == 0)
+        rc = try_out(ring);
+    if (rc >= 0) {
         /* A descriptor fewer to look up when entering. It may fail. */
         (void)io_uring_register_ring_fd(&ring->uring);
         return SENNIT_OK;
     }
     exit_ring(ring);
-    return rc < 0 ? explain(-rc, why) : SENNIT_ENOTSUP;
+    return explain(-rc, why);
 }
 
 /* ---- buffers ----------------------------------------------------------- */
@@ -359,6 +368,23 @@ sni_ring_request(sni_ring *ring)
         sqe = io_uring_get_sqe(&ring->uring);
     ring->requests += sqe != NULL;
     return sqe;
+}
+
+bool
+sni_ring_withdraw(sni_ring *ring, uint64_t number, uint64_t instead)
+{
+    const struct io_uring_sq *sq = &ring->uring.sq;
+
+    for (unsigned left = io_uring_sq_ready(&ring->uring); left > 0; left--) {
+        struct io_uring_sqe *sqe = &sq->sqes[(sq->sqe_tail - left) & sq->ring_mask];
+
+        if (sqe->user_data != number)
+            continue;
+        io_uring_prep_nop(sqe);
+        sqe->user_data = instead;
+        return true;
+    }
+    return false;
 }
 
 bool

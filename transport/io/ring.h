@@ -54,6 +54,10 @@ void sni_ring_close(sni_ring *ring, bool shared);
  * the queue is full and the kernel takes nothing; look at what is completed first. */
 struct io_uring_sqe *sni_ring_request(sni_ring *ring);
 
+/* Takes a request back that the kernel has refused so far: what comes back has the number
+ * `instead`. False: it is not there. */
+bool sni_ring_withdraw(sni_ring *ring, uint64_t number, uint64_t instead);
+
 /* Hands over what was put into the ring and, if nothing is completed, waits until
  * something is or the clock reaches `until` (0: does not wait). One call of the system,
  * none if there is nothing to do. False: a signal ended the wait. */

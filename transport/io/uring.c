@@ -117,10 +117,16 @@ bit(request kind)
 
 /* ---- what is wanted of the kernel -------------------------------------- */
 
+static uint64_t
+number(const sni_file *file, request kind)
+{
+    return (uintptr_t)file | (uintptr_t)kind;
+}
+
 static void
 put_number(struct io_uring_sqe *sqe, const sni_file *file, request kind)
 {
-    sqe->user_data = (uintptr_t)file | (uintptr_t)kind;
+    sqe->user_data = number(file, kind);
 }
 
 static void
@@ -190,7 +196,7 @@ call_back(uring_io *uring, const sni_file *file, request kind)
 
     if (sqe == NULL)
         return false;
-    io_uring_prep_cancel64(sqe, (uintptr_t)file | (uintptr_t)kind, 0);
+    io_uring_prep_cancel64(sqe, number(file, kind), 0);
     put_number(sqe, NULL, REQUEST_CANCEL);
     return true;
 }
@@ -340,6 +346,17 @@ free_file(uring_io *uring, sni_file *file)
     sni_real_free(&uring->real, file);
 }
 
+/* What the kernel has refused so far names a descriptor that may be another's when it is
+ * taken. */
+static void
+withdraw_all(uring_io *uring, sni_file *file)
+{
+    for (request kind = 0; kind < REQUEST_KINDS && file->armed != 0; kind++)
+        if (file->armed & bit(kind) && sni_ring_withdraw(&uring->ring, number(file, kind),
+                                                         number(NULL, REQUEST_CANCEL)))
+            file->armed &= (uint8_t)~bit(kind);
+}
+
 static void
 uring_close(sni_io *io, sni_file *file)
 {
@@ -350,6 +367,8 @@ uring_close(sni_io *io, sni_file *file)
         sni_stream_close(first_held(file->held), inherited);
     if (file->held != NULL)
         sni_link_remove(&file->held->link);
+    if (!inherited)
+        withdraw_all(uring, file);
     sni_real_shut(&uring->real, file);
     if (file->armed == 0 || inherited) {
         free_file(uring, file);
