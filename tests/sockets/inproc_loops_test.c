@@ -3,8 +3,16 @@
  * is in inproc_threads_test.c. */
 #include "duo.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "suite.h"
 
@@ -77,6 +85,83 @@ a_receiver_is_woken_only_once_it_has_said_that_it_found_nothing(void **state)
     net_send(push, "behind it");
     assert_true(has_been_woken(&d.a));
     duo_close(&d);
+}
+
+/* For the rest of this process. */
+static bool
+forbid_membarrier(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { sizeof rules / sizeof rules[0], rules };
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static sennit_err
+recv_nothing(sennit_sock *sock, unsigned flags)
+{
+    return sennit_sock_recv_bytes(sock, NULL, 0, NULL, flags);
+}
+
+/* What of it went wrong, or 0. In a process of its own. */
+static int
+without_a_fence(void)
+{
+    sennit_sock_opts opts = net_opts();
+    unsigned received = 0;
+    sennit_sock *pull;
+    sennit_sock *push;
+    sennit_err err;
+    duo d;
+
+    duo_open(&d);
+    opts.recv_timeout_ms = 1;
+    pull = net_sock(&d.a, SENNIT_PULL, &opts);
+    push = net_sock(&d.b, SENNIT_PUSH, NULL);
+    (void)duo_join(&d, pull, push);
+    if (!forbid_membarrier())
+        return 2;
+    /* So many without a pause that their sender leaves the fence to the receiver. */
+    for (unsigned i = 0; i < 1000; i++)
+        if (sennit_sock_send_bytes(push, NULL, 0, SENNIT_DONTWAIT) != SENNIT_OK)
+            return 3;
+    while ((err = recv_nothing(pull, SENNIT_DONTWAIT)) == SENNIT_OK)
+        received++;
+    if (err != SENNIT_EAGAIN || received != 1000)
+        return 4;
+    /* It waits no longer than it should either, though it cannot sleep. */
+    if (recv_nothing(pull, 0) != SENNIT_EAGAIN)
+        return 5;
+    if (sennit_sock_send_bytes(push, NULL, 0, SENNIT_DONTWAIT) != SENNIT_OK)
+        return 6;
+    if (!has_been_woken(&d.a))
+        return 7;
+    while (recv_nothing(pull, 0) != SENNIT_OK)
+        continue;
+    duo_close(&d);
+    return 0;
+}
+
+/* As one that forbids itself system calls after it has begun. */
+static void
+a_receiver_whose_fence_is_refused_misses_no_message(void **state)
+{
+    pid_t child = fork();
+    int status;
+
+    (void)state;
+    if (child == 0) {
+        alarm(60);
+        _exit(without_a_fence());
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static void
@@ -1075,6 +1160,7 @@ main(void)
         cmocka_unit_test(what_an_xsub_sent_before_it_left_reaches_the_xpub),
         cmocka_unit_test(greetings_come_before_what_was_sent_before_the_bind),
         cmocka_unit_test(a_receiver_is_woken_only_once_it_has_said_that_it_found_nothing),
+        cmocka_unit_test(a_receiver_whose_fence_is_refused_misses_no_message),
         cmocka_unit_test(one_peer_can_be_disconnected_by_its_number),
         cmocka_unit_test(options_that_inproc_does_not_obey_are_refused_by_name),
     };

@@ -279,7 +279,12 @@ settle(sni_pipe *pipe)
     if (pipe->inq.msgs > 0 || sni_channel_unread(&ours(pipe)->in) > 0)
         return false;
     ack(pipe, 0, 0, 0);
-    return sni_channel_look(&ours(pipe)->in) == 0 && sni_channel_sleep(&ours(pipe)->in);
+    if (sni_channel_look(&ours(pipe)->in) == 0 && sni_channel_sleep(&ours(pipe)->in))
+        return true;
+    /* It may not sleep, and there is nothing to pull either: its fence was refused. */
+    if (sni_channel_unread(&ours(pipe)->in) == 0)
+        sni_couple_ring(pipe->inproc->couple, pipe->inproc->side);
+    return false;
 }
 
 /* Whole messages only: they must not be mixed with another peer's. */
