@@ -939,6 +939,50 @@ a_wake_ends_one_wait(void **state)
     fixture_close(&f);
 }
 
+/* What is done between a wake and the wait that it is for does not use it up: several
+ * sends, and a receive that is taken back. */
+static void
+a_wake_ends_the_next_wait_whatever_is_done_before(void **state)
+{
+    sni_op *done[1];
+    crowd c;
+
+    if (!crowd_open(&c, *state, 100)) {
+        crowd_close(&c);
+        return;
+    }
+    for (int row = 0; row < 4; row++) {
+        sni_op recv = op_of(SNI_OP_RECV, c.to[0]);
+        sennit_time before;
+        int count;
+
+        assert_int_equal(c.f.ops->reap(c.f.io, done, 1, 0), 0);
+        if (row % 2 == 1) {
+            assert_false(c.f.ops->submit(c.f.io, &recv));
+            assert_int_equal(c.f.ops->reap(c.f.io, done, 1, 0), 0);
+        }
+        c.f.ops->wake(c.f.io);
+        if (row % 2 == 0)
+            (void)send_together(&c);
+        else if (!c.f.ops->retract(c.f.io, &recv))
+            c.f.ops->cancel(c.f.io, &recv);
+        before = c.f.ops->now(c.f.io);
+        count = c.f.ops->reap(c.f.io, done, 1, before + 20 * SECOND);
+        assert_in_range(count, 0, 1);
+        assert_true(c.f.ops->now(c.f.io) < before + 10 * SECOND);
+        if (count == 1) {
+            done[0]->pending = false;
+            if (done[0] != &recv)
+                c.sent[number_of(&c, done[0])] += done[0]->size;
+        }
+        assert_false(recv.pending);
+        read_all(&c);
+        memset(c.sent, 0, sizeof c.sent);
+        memset(c.seen, 0, sizeof c.seen);
+    }
+    crowd_close(&c);
+}
+
 static void
 a_wait_lasts_until_its_time(void **state)
 {
@@ -1450,6 +1494,8 @@ main(void)
         { "in a forked child sends together are closed",
           in_a_forked_child_sends_together_are_closed },
         { "a wake ends one wait", a_wake_ends_one_wait },
+        { "a wake ends the next wait, whatever is done before",
+          a_wake_ends_the_next_wait_whatever_is_done_before },
         { "a wait lasts until its time", a_wait_lasts_until_its_time },
         { "no more comes back than was asked for",
           no_more_comes_back_than_was_asked_for },

@@ -408,6 +408,7 @@ complete(sni_uring *uring, const struct io_uring_cqe *cqe)
         break;
     case SNI_REQUEST_WAKE:
         uring->wake_armed = !over;
+        uring->woken = true;
         sni_real_woken(&uring->real);
         break;
     case SNI_REQUEST_CANCEL:
@@ -533,11 +534,12 @@ uring_reap(sni_io *io, sni_op **out, int max, sennit_time until)
     }
     feed_starved(uring, sni_ring_recycle(&uring->ring));
     if (!sni_uring_make_all(uring) || !sni_op_queue_empty(&uring->real.done) ||
-        !sni_list_empty(&uring->starved))
+        !sni_list_empty(&uring->starved) || uring->woken)
         until = 0;
     entered = wait_completions(uring, until);
     sni_uring_settle(uring);
     sni_uring_complete_all(uring);
+    uring->woken = false;
     if (!entered && sni_op_queue_empty(&uring->real.done))
         return -1;
     count = sni_op_queue_take(&uring->real.done, out, max);

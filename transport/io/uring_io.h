@@ -53,6 +53,7 @@ typedef struct sni_uring {
     sni_link listeners;
     int watch_fd; /* readable when the ring's bell rings or somebody wakes */
     bool wake_armed;
+    bool woken; /* heard of outside of a reap(), so the next one does not wait */
     bool closing;
     bool watched; /* somebody waits for the descriptor */
     bool no_multishot;

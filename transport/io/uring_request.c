@@ -134,7 +134,8 @@ sni_uring_hand_over(sni_uring *uring)
     (void)sni_uring_make_all(uring);
     (void)sni_ring_enter(&uring->ring, 0);
     if (!sni_op_queue_empty(&uring->real.done) || !sni_list_empty(&uring->wanting) ||
-        !sni_list_empty(&uring->starved) || sni_ring_refused(&uring->ring))
+        !sni_list_empty(&uring->starved) || uring->woken ||
+        sni_ring_refused(&uring->ring))
         sni_real_wake(&uring->real.io);
 }
 
