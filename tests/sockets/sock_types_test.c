@@ -483,6 +483,38 @@ user_memory_of_a_publication_is_released_once_after_the_last_copy(void **state)
     }
 }
 
+/* Alone, behind others that are gathered, and between frames of one message. */
+static void
+an_empty_body_may_be_nowhere(void **state)
+{
+    static const char *const expected[] = { "", "first", "", "", "last", "a||c" };
+
+    (void)state;
+    for (int via = 0; via < TRANSPORTS; via++) {
+        sennit_sock *push;
+        sennit_sock *pull;
+        sennit_msg msg;
+        net n;
+
+        net_open(&n);
+        push = net_sock(&n, SENNIT_PUSH, NULL);
+        pull = net_sock(&n, SENNIT_PULL, NULL);
+        net_join(&n, pull, push, (transport)via);
+        assert_int_equal(sennit_sock_send_bytes(push, NULL, 0, 0), SENNIT_OK);
+        net_send(push, "first");
+        assert_int_equal(sennit_sock_send_bytes(push, NULL, 0, 0), SENNIT_OK);
+        assert_int_equal(sennit_msg_init_copy(&msg, NULL, 0), SENNIT_OK);
+        assert_int_equal(sennit_sock_send(push, &msg, 0), SENNIT_OK);
+        net_send(push, "last");
+        assert_int_equal(sennit_sock_send_bytes(push, "a", 1, SENNIT_MORE), SENNIT_OK);
+        assert_int_equal(sennit_sock_send_bytes(push, NULL, 0, SENNIT_MORE), SENNIT_OK);
+        assert_int_equal(sennit_sock_send_bytes(push, "c", 1, 0), SENNIT_OK);
+        for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+            assert_string_equal(net_recv(pull), expected[i]);
+        net_close(&n);
+    }
+}
+
 int
 main(void)
 {
@@ -491,6 +523,7 @@ main(void)
         cmocka_unit_test(bodies_of_every_size_arrive_as_they_were),
         cmocka_unit_test(one_message_of_frames_of_every_size_arrives_as_it_was),
         cmocka_unit_test(a_message_of_thousands_of_frames_arrives_whole),
+        cmocka_unit_test(an_empty_body_may_be_nowhere),
         cmocka_unit_test(a_message_may_outlive_the_loop_it_came_through),
         cmocka_unit_test(user_memory_is_released_once_when_it_was_sent),
         cmocka_unit_test(user_memory_is_released_once_when_the_send_was_refused),

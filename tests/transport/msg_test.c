@@ -2,6 +2,7 @@
 #include "sennit_test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/msg.h"
 #include "fail_alloc.h"
@@ -145,6 +146,27 @@ a_small_body_is_copied_and_a_view_takes_a_reference(void **state)
     assert_int_equal(alloc.live_blocks, 0);
 }
 
+/* Memory ends where the body does, at both ends of the copy. */
+static void
+a_body_of_any_size_is_copied_whole_and_no_more(void **state)
+{
+    (void)state;
+    sni_body_copy(NULL, NULL, 0);
+    for (size_t size = 1; size <= 300; size++) {
+        uint8_t *from = malloc(size);
+        uint8_t *to = calloc(1, size);
+
+        assert_non_null(from);
+        assert_non_null(to);
+        memcpy(from, body + size, size);
+        sni_body_copy(to, from, size);
+        assert_memory_equal(to, body + size, size);
+        assert_memory_equal(from, body + size, size);
+        free(from);
+        free(to);
+    }
+}
+
 int
 main(void)
 {
@@ -185,5 +207,7 @@ main(void)
         (struct CMUnitTest)cmocka_unit_test(a_size_that_cannot_be_had_is_out_of_memory);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(
         a_small_body_is_copied_and_a_view_takes_a_reference);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(
+        a_body_of_any_size_is_copied_whole_and_no_more);
     return _cmocka_run_group_tests("msg", tests, count, NULL, NULL) == 0 ? 0 : 1;
 }

@@ -81,6 +81,7 @@ sni_bodies_take_fresh(sni_bodies *bodies, size_t size)
 void
 sni_body_copy(void *to, const void *from, size_t size)
 {
-    memcpy(to, from, size);
+    if (size > 0)
+        memcpy(to, from, size);
 }
 #endif

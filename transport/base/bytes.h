@@ -27,7 +27,8 @@ sni_bytes_equal(sennit_bytes a, sennit_bytes b)
 
 /* memcpy of what a message carries. Every copy of a body is made by this one: in a build
  * with asserts it is a function, in whose place a test can count. Most bodies are small,
- * and a call costs more than they do: two moves that overlap. */
+ * and a call costs more than they do: two moves that overlap. What is empty may be NULL.
+ */
 #ifdef NDEBUG
 static inline void
 sni_body_copy(void *to, const void *from, size_t size)
@@ -44,7 +45,7 @@ sni_body_copy(void *to, const void *from, size_t size)
     } else if (size >= 8 && size < 16) {
         memcpy(out, in, 8);
         memcpy(out + size - 8, in + size - 8, 8);
-    } else {
+    } else if (size > 0) {
         memcpy(to, from, size);
     }
 }
