@@ -474,8 +474,7 @@ pass(sni_channel *channel, const record *head)
 static inline sennit_err
 copy_out(const record *head, sni_msg *msg, sni_bodies *bodies)
 {
-    sni_block *block = bodies != NULL ? sni_bodies_take(bodies, head->size)
-                                      : sni_block_new(&sni_alloc_default, head->size);
+    sni_block *block = sni_msg_new_block(bodies, head->size);
 
     if (block == NULL)
         return SENNIT_ENOMEM;
@@ -495,21 +494,16 @@ sni_channel_pull(sni_channel *channel, sni_msg *msg, sni_bodies *bodies)
     head = next_record(channel);
     if (head->form == REFERENCE) {
         memcpy(&ref, head + 1, sizeof ref);
-        msg->small_size = SNI_MSG_VIEW;
-        msg->u.view.data = ref.data;
-        msg->u.view.size = ref.size;
-        msg->u.view.block = ref.block;
+        sni_msg_init_view(msg, ref.data, ref.size, ref.block, head->more, head->peer);
     } else if (head->size <= SENNIT_MSG_INLINE_MAX) {
-        msg->small_size = (uint8_t)head->size;
-        sni_body_copy(msg->u.small, head + 1, head->size);
+        sni_msg_init_small(msg, (const uint8_t *)(head + 1), head->size, head->more,
+                           head->peer);
     } else {
         sennit_err err = copy_out(head, msg, bodies);
 
         if (err)
             return err;
     }
-    msg->more = head->more;
-    msg->peer = head->peer;
     pass(channel, head);
     return SENNIT_OK;
 }

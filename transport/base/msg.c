@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/msg.h"
 
-#include "base/alloc.h"
 #include "base/gather.h"
 
 void
@@ -21,14 +20,10 @@ sni_msg_init_size(sni_msg *msg, size_t size, sni_bodies *bodies)
         msg->small_size = (uint8_t)size;
         return SENNIT_OK;
     }
-    block = bodies != NULL ? sni_bodies_take(bodies, size)
-                           : sni_block_new(&sni_alloc_default, size);
+    block = sni_msg_new_block(bodies, size);
     if (block == NULL)
         return SENNIT_ENOMEM;
-    msg->small_size = SNI_MSG_VIEW;
-    msg->u.view.data = block->data;
-    msg->u.view.size = size;
-    msg->u.view.block = block;
+    sni_msg_init_view(msg, block->data, size, block, false, 0);
     return SENNIT_OK;
 }
 
@@ -72,10 +67,7 @@ sennit_msg_init_user(sennit_msg *msg, void *data, size_t size,
     block = sni_block_new_user(&sni_alloc_default, data, size, release, arg);
     if (block == NULL)
         return SENNIT_ENOMEM;
-    m->small_size = SNI_MSG_VIEW;
-    m->u.view.data = data;
-    m->u.view.size = size;
-    m->u.view.block = block;
+    sni_msg_init_view(m, data, size, block, false, 0);
     return SENNIT_OK;
 }
 

@@ -2,6 +2,7 @@
 #ifndef SENNIT_BASE_MSG_H
 #define SENNIT_BASE_MSG_H
 
+#include "base/alloc.h"
 #include "base/bodies.h"
 #include "base/bytes.h"
 
@@ -89,6 +90,14 @@ sni_msg_borrow(sni_msg *msg, const void *data, size_t size)
     memcpy(&msg->u.view.data, &data, sizeof data); /* it is not written to */
     msg->u.view.size = size;
     msg->u.view.block = NULL;
+}
+
+/* A block for a body of `size` bytes, of `bodies` (NULL: of malloc), or NULL. */
+static inline sni_block *
+sni_msg_new_block(sni_bodies *bodies, size_t size)
+{
+    return bodies != NULL ? sni_bodies_take(bodies, size)
+                          : sni_block_new(&sni_alloc_default, size);
 }
 
 /* Turns a borrowed body into one of its own, in memory of `bodies` (NULL: of malloc).

@@ -555,7 +555,7 @@ static void
 over(sni_pipe *pipe)
 {
     sni_inproc *end = pipe->inproc;
-    const sni_half *other = &end->couple->halves[!end->side];
+    const sni_half *other = end->theirs;
 
     if (end->connecter && !end->met) {
         fail(pipe, other->err, other->reason);
@@ -1327,7 +1327,7 @@ sni_inproc_peer_metadata(const sni_pipe *pipe)
     if (end->met && end->mate != NULL)
         card = end->mate->inproc->card;
     else if (end->met && end->couple != NULL)
-        card = end->couple->halves[!end->side].card;
+        card = end->theirs->card;
     return card == NULL ? sni_bytes(NULL, 0) : sni_bytes(card->data, card->capacity);
 }
 

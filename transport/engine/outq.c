@@ -29,16 +29,16 @@
  * again. */
 #define RING_FIRST 8u
 
-typedef union sni_ring {
+typedef union sni_segment_ring {
     sni_segment segments[RING_FIRST]; /* of a queue, or ... */
-    union sni_ring *next;             /* ... of those kept */
-} sni_ring;
+    union sni_segment_ring *next;     /* ... of those kept */
+} sni_segment_ring;
 
 void
 sni_rings_fini(sni_rings *rings, const sennit_allocator *alloc)
 {
     while (rings->first != NULL) {
-        sni_ring *ring = rings->first;
+        sni_segment_ring *ring = rings->first;
 
         rings->first = ring->next;
         sni_release(alloc, ring);
@@ -199,7 +199,7 @@ static inline void
 return_ring(sni_outq *queue)
 {
     sni_rings *rings = queue->pools->rings;
-    sni_ring *ring = (sni_ring *)(void *)queue->ring;
+    sni_segment_ring *ring = (sni_segment_ring *)(void *)queue->ring;
 
     if (rings == NULL || queue->capacity != RING_FIRST)
         return;

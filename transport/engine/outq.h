@@ -18,7 +18,7 @@ typedef struct sni_chunk {
  * something once, and is idle, keeps none. Zero it first; it is the owner's of the
  * queues, and no other thread's. */
 typedef struct sni_rings {
-    union sni_ring *first;
+    union sni_segment_ring *first;
     unsigned count;
 } sni_rings;
 
